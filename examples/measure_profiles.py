@@ -1,0 +1,72 @@
+"""Measure keyword only, vector only and the shipped profiles on real data, with paired intervals.
+
+    python examples/measure_profiles.py ../shared/data [locomo] [musique] [bfcl]
+
+Every profile answers the same queries over the same memories; differences are to keyword only, with
+95 % bootstrap intervals over whole clusters (conversations, scenarios).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import rankblend as rb
+from rankblend.experiment.datasets import load_dataset
+from rankblend.experiment.evaluate import evaluate, remember_dataset
+from rankblend.experiment.inference import paired_interval
+
+FOLDERS = {"locomo": "locomo/locomo10.json", "musique": "musique", "bfcl": "bfcl_memory"}
+ALONE = {
+    "keyword only": {"keyword": 1.0, "similarity": 0.0, "proximity": 0.0, "salience": 0.0},
+    "vector only": {"keyword": 0.0, "similarity": 1.0, "proximity": 0.0, "salience": 0.0},
+    "keyword + vector": {"proximity": 0.0, "salience": 0.0},
+}
+SKIPPED = {"mnemosyne", "relevance-rerank", "relevance-baseline"}  # need runs, or an admission
+
+
+def embedder_named(name: str) -> rb.embedders.Embedder:
+    """``wordllama``, or ``minilm`` from the wheels in tests/minilm-requirements.txt."""
+    return rb.embedders.wordllama() if name == "wordllama" else rb.embedders.minilm_int8()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("names", nargs="*", default=list(FOLDERS))
+    parser.add_argument("--embedder", choices=["wordllama", "minilm"], default="wordllama")
+    parser.add_argument("--profiles", nargs="*", default=None)
+    options = parser.parse_args()
+    console = Console(width=110)
+    shipped = [name for name in rb.profile_names() if name not in SKIPPED]
+    chosen = shipped if options.profiles is None else options.profiles
+    default = rb.load_profile("default")
+    arms = [(name, default.with_weights(weights)) for name, weights in ALONE.items()]
+    arms += [(name, rb.load_profile(name)) for name in chosen]
+    for name in options.names:
+        dataset = load_dataset(name, options.data / FOLDERS[name])
+        with rb.Memory.open(
+            ":memory:", embedder=embedder_named(options.embedder), allow_subtree=True
+        ) as memory:
+            remember_dataset(memory, dataset)
+            found = [
+                (arm, evaluate(memory, dataset, profile))
+                for arm, profile in track(arms, name, console=console, transient=True)
+            ]
+        table = Table(title=f"{name} · {options.embedder} · {len(dataset.queries)} queries")
+        for column in ("profile", "nDCG@10", "recall@10", "nDCG@10 − keyword only"):
+            table.add_column(column, justify="left" if column == "profile" else "right")
+        reference = found[0][1].measures["nDCG@10"]
+        for arm, result in found:
+            ndcg, recall = result.measures["nDCG@10"], result.measures["R@10"]
+            interval = paired_interval(ndcg - reference, result.clusters)
+            table.add_row(arm, f"{ndcg.mean():.3f}", f"{recall.mean():.3f}", str(interval))
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

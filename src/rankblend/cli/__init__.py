@@ -1,0 +1,12 @@
+"""The command line: one file a command, no logic that the library lacks."""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the ``rankblend`` command and exit with its code."""
+    from rankblend.cli.app import run
+
+    run()

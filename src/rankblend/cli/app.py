@@ -1,0 +1,84 @@
+"""The application: commands, exit codes, and errors as one readable line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from rankblend.cli.console import errors
+from rankblend.errors import RankblendError, StoreError
+from rankblend.version import __version__
+
+__all__ = ["EXIT_INTERRUPTED", "EXIT_STORE", "EXIT_USAGE", "app", "run"]
+
+EXIT_STORE = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="rankblend",
+    help="Compose what several memory stores say into one ranking that can be explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the shape of a typer callback
+    if wanted:
+        typer.echo(f"rankblend {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Options before any command."""
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 the file failed, 2 wrong input, 130 interrupted.
+
+    Mistakes of the user are one line (or one line a problem) on standard error, never a traceback;
+    ``RANKBLEND_DEBUG=1`` shows it nevertheless.
+    """
+    from rankblend.cli import commands
+
+    commands.register(app)
+    try:
+        code = app(arguments, standalone_mode=False)
+    except RankblendError as error:
+        _complain(error)
+        code = EXIT_STORE if isinstance(error, StoreError) else EXIT_USAGE
+    except KeyboardInterrupt:
+        errors.print("interrupted; nothing half-written was kept", style="yellow")
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (| head): not an error, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        # click's own errors are not importable through typer in every version of it.
+        show = getattr(error, "show", None)
+        if not callable(show):
+            raise
+        show()
+        code = getattr(error, "exit_code", EXIT_USAGE)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(error: RankblendError) -> None:
+    if os.environ.get("RANKBLEND_DEBUG"):
+        raise error
+    problems = getattr(error, "problems", None) or (str(error),)
+    for problem in problems:
+        errors.print(f"[red]error:[/] {escape(str(problem))}", highlight=False, soft_wrap=True)

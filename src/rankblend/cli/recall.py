@@ -1,0 +1,107 @@
+"""``rankblend recall``: ask a memory file, and see why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.cli.table import recall_table
+from rankblend.errors import InvalidArgumentError
+from rankblend.recall import Memory, Recall, stored_embedder
+
+__all__ = ["recall"]
+
+
+def recall(
+    query: Annotated[str, typer.Argument(help="The question; '' for a cold start.")],
+    db: Annotated[Path, typer.Option("--db", help="The memory file.")],
+    scope: Annotated[
+        list[str], typer.Option("--scope", help="Whose memories, e.g. tenant:acme/user:7; repeat "
+                                                "for several.")  # fmt: skip
+    ],
+    profile: Annotated[
+        str, typer.Option("--profile", help="A preset, or a path to a .toml.")
+    ] = "default",
+    top: Annotated[int | None, typer.Option("--top", help="At most this many.")] = None,
+    reach: Annotated[
+        str, typer.Option("--reach", help="ancestors, or subtree to see below the scope too.")
+    ] = "ancestors",
+    weight: Annotated[
+        list[str] | None, typer.Option("--weight", help="Change a weight: name=value; repeat.")
+    ] = None,
+    seed: Annotated[
+        list[str] | None, typer.Option("--seed", help="Entity or id for the graph to start from.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Answer as of this time (ISO 8601).")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Explain the first match, or the one of --id.")
+    ] = False,
+    id: Annotated[
+        str | None, typer.Option("--id", help="With --explain: any memory, also one not shown.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", help="Another profile: show the rank moves.")
+    ] = None,
+    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Plain JSON on standard output.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail when a store fails.")
+    ] = False,
+) -> None:
+    """Ask a memory file and rank what it knows."""
+    if not db.exists():
+        raise InvalidArgumentError(f"--db: no such file: {db}; write one with rankblend ingest")
+    weights = dict(_weight(text) for text in weight or ())
+    with Memory.open(
+        db, embedder=embedder_for(embedder, stored_embedder(db)), allow_subtree=True
+    ) as memory:
+        arguments: dict[str, Any] = {
+            "scope": scope, "reach": reach, "top": top, "seeds": seed or (), "as_of": as_of,
+            "strict": strict,
+        }  # fmt: skip
+        result = memory.recall(query, profile=profile, weights=weights or None, **arguments)
+        other = memory.recall(query, profile=compare, **arguments) if compare else None
+        subject: int | str = id if id is not None else 0
+        explanation = result.explain(subject) if explain and (id or len(result)) else None
+    if as_json:
+        document = result.plain()
+        if explanation is not None:
+            document["explanation"] = explanation.plain()
+        if other is not None:
+            document["comparison"] = result.compare(other).plain()
+        print_json(document)
+        return
+    _show(result)
+    if explanation is not None:
+        output.print()
+        output.print(explanation)
+    if other is not None:
+        output.print()
+        output.print(result.compare(other))
+
+
+def _show(result: Recall) -> None:
+    if not len(result):
+        output.print("nothing found: no visible memory was proposed or passed the floors")
+    else:
+        output.print(recall_table(result))
+    for failure in result.trace.failures:
+        errors.print(f"degraded: {failure.words}; its evidence is absent", style="yellow")
+    for note in result.trace.notes:
+        errors.print(note, style="yellow")
+
+
+def _weight(text: str) -> tuple[str, float]:
+    name, separator, value = text.partition("=")
+    try:
+        if separator and name.strip():
+            return name.strip(), float(value)
+    except ValueError:
+        pass
+    raise InvalidArgumentError(f"--weight: expected name=number, got {text!r:.60}")

@@ -1,0 +1,1 @@
+"""Experiments: data sets with judgments, and what is measured on them."""

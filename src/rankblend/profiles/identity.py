@@ -1,0 +1,97 @@
+"""What of a profile decides a ranking, and the hash of exactly that.
+
+In the hash: every value that scores, filters, orders or cuts, defaults filled in, durations in
+seconds, the options of composers spelt out, and of the evidence read its unit and range (curves
+within the pool depend on them). Weights stay in their order, because sums run in it and the last
+bit of a score depends on it; everything else is sorted, 1 and 1.0 are one number.
+
+Not in the hash: name, source, extends and origins, promised sums, and what is defined but used by
+neither score, rerank, floors nor ties. A recipe inherited from a rich parent is then the same as
+one written flat with just what it needs, and it ranks the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rankblend.profiles.canonical import canonical_hash
+from rankblend.profiles.reach import reachable
+from rankblend.profiles.recipe import SignalRecipe
+from rankblend.relevance.composers import Node, node_inputs
+from rankblend.relevance.evidence import Evidence
+from rankblend.relevance.missing import plain_missing
+
+if TYPE_CHECKING:
+    from rankblend.profiles.profile import RankingProfile
+
+__all__ = ["canonical_recipe", "recipe_hash"]
+
+FORMAT = 1  # raised when the same recipe gets another canonical form
+
+
+def recipe_hash(profile: RankingProfile) -> str:
+    """SHA-256 of the canonical JSON of the canonical recipe, 64 hex digits."""
+    return canonical_hash(canonical_recipe(profile))
+
+
+def canonical_recipe(profile: RankingProfile) -> dict[str, Any]:
+    """What is hashed, as JSON values."""
+    roots = [
+        name
+        for node in (profile.score, profile.rerank)
+        if node is not None
+        for name in node_inputs(node)
+    ]
+    nodes = reachable(roots, nodes=profile.nodes, signals=profile.signals)[0]
+    signals = profile.signals_needed
+    kinds = [
+        kind for name in signals for kind in profile.kinds(name) if profile.signals[name].evidence
+    ]
+    scope, select = profile.scope, profile.select
+    return {
+        "format": FORMAT,
+        "pool": [profile.pool.size, profile.pool.max],
+        "evidence": {kind.name: _evidence(kind) for kind in kinds},
+        "signals": {name: _signal(profile.signals[name]) for name in signals},
+        "nodes": {name: _node(profile.nodes[name]) for name in nodes},
+        "score": _node(profile.score),
+        "rerank": None if profile.rerank is None else _node(profile.rerank),
+        "reranking": profile.reranking,
+        "min_score": profile.floors.min_score,
+        "floors": {name: [it.min, it.absent] for name, it in profile.floors.signals.items()},
+        "scope": [scope.mode.value, scope.half_life_levels, scope.floor],
+        "ties": list(profile.ties),
+        "select": [
+            select.top,
+            select.max_tokens,
+            select.duplicate_penalty,
+            select.diversity,
+        ],
+    }
+
+
+def _evidence(kind: Evidence) -> list[Any]:
+    high = kind.high if math.isfinite(kind.high) else "unbounded"
+    return [kind.unit, kind.low, high, kind.natural_zero, kind.relevance]
+
+
+def _signal(recipe: SignalRecipe) -> dict[str, Any]:
+    return {
+        "evidence": list(recipe.evidence),
+        "of": list(recipe.of),
+        "curve": [[step.name, dict(step.params)] for step in recipe.curve],
+        "merge": recipe.merge,
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    return {
+        "compose": node.compose,
+        "weights": [[name, weight] for name, weight in node.weights],
+        "missing": plain_missing(node.missing),
+        "absent": {name: plain_missing(override) for name, override in node.absent},
+        "options": {
+            name: dict(value) if isinstance(value, tuple) else value for name, value in node.options
+        },
+    }

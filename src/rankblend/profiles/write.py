@@ -1,0 +1,37 @@
+"""Writing a profile as TOML text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from rankblend.profiles.tree import plain_profile
+
+if TYPE_CHECKING:
+    from rankblend.profiles.profile import RankingProfile
+
+__all__ = ["dump_profile"]
+
+
+def dump_profile(profile: RankingProfile) -> str:
+    """The profile as TOML, complete and without parents.
+
+    Loading the text gives an equal profile with the same hash. Evidence that was registered from
+    Python is not written, only what the profile declares itself; to load the text, it has to be
+    registered again.
+    """
+    tables = plain_profile(profile)
+    # A line break inside a multi-line string reads back as \n whatever it was.
+    multiline = "\r" not in profile.source
+    return tomli_w.dumps(_said(tables), multiline_strings=multiline)
+
+
+def _said(tables: dict[str, Any]) -> dict[str, Any]:
+    """Without what says nothing: TOML has no null, and an empty table would be noise."""
+    kept = {}
+    for key, value in tables.items():
+        inner = _said(value) if isinstance(value, dict) else value
+        if inner is not None and inner != {}:
+            kept[key] = inner
+    return kept

@@ -1,0 +1,329 @@
+"""Reading the arguments of `Memory`'s calls: every problem at once, nothing half done."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArgumentError, InvalidScopeError
+from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
+from rankblend.relevance.scope import Scope
+from rankblend.stores.catalog import Filters
+from rankblend.stores.protocol import Key, Link, Reach, Record, Seed
+
+__all__ = [
+    "MAX_ID",
+    "MAX_TEXT",
+    "Problems",
+    "as_datetime",
+    "read_ids",
+    "read_record",
+    "read_scope",
+    "read_scopes",
+    "read_seeds",
+    "read_time",
+]
+
+MAX_TEXT = 1_000_000
+MAX_ID = 512
+_LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
+
+
+class Problems:
+    """Collects what is wrong with a call, then raises it all."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, problem: str) -> None:
+        """Note one problem."""
+        self.found.append(problem)
+
+    def raise_if_any(self) -> None:
+        """Raise `InvalidArgumentError` when something was noted."""
+        if self.found:
+            raise InvalidArgumentError(self.found)
+
+    def integer(self, name: str, value: object, *, least: int) -> None:
+        """Note a problem unless ``value`` is None or an integer ≥ ``least``."""
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            self.add(f"{name}: expected None or an integer ≥ {least}, got {value!r:.40}")
+
+    def fraction(self, name: str, value: object) -> float | None:
+        """The value as a float in [0, 1], or None; notes a problem otherwise."""
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, Real):
+            self.add(f"{name}: expected None or a number in [0, 1], got {type(value).__name__}")
+            return None
+        number = float(value)
+        if not 0.0 <= number <= 1.0:
+            self.add(f"{name}: expected None or a number in [0, 1], got {number!r}")
+            return None
+        return number
+
+    def text(self, name: str, value: object, *, limit: int, blank: bool = False) -> str:
+        """The value as text that can be stored; notes a problem otherwise."""
+        if not isinstance(value, str):
+            self.add(f"{name}: expected text, got {type(value).__name__}")
+            return ""
+        if not blank and not value.strip():
+            self.add(f"{name}: expected some text, got a blank")
+        if len(value) > limit:
+            self.add(f"{name}: expected at most {limit:,} characters, got {len(value):,}")
+        if not _encodes(value):
+            self.add(f"{name}: contains a lone surrogate, which cannot be stored as UTF-8")
+        return value
+
+
+def read_scope(problems: Problems, name: str, value: object) -> Scope | None:
+    """One scope, given as a `Scope` or as text."""
+    if isinstance(value, Scope):
+        return value
+    try:
+        return Scope.parse(value)  # type: ignore[arg-type]
+    except InvalidScopeError as error:
+        problems.add(f"{name}: {error}")
+        return None
+
+
+def read_scopes(problems: Problems, value: object) -> tuple[Scope, ...]:
+    """One scope or several, as `Scope`s or text; duplicates are dropped, order is kept."""
+    if isinstance(value, Scope | str) or not isinstance(value, Iterable):
+        scope = read_scope(problems, "scope", value)
+        return (scope,) if scope is not None else ()
+    found = [read_scope(problems, f"scope[{i}]", item) for i, item in enumerate(value)]
+    if not found:
+        problems.add("scope: expected at least one scope, got none")
+    return tuple(dict.fromkeys(scope for scope in found if scope is not None))
+
+
+def read_time(problems: Problems, name: str, value: object) -> float | None:
+    """An aware datetime (or ISO 8601 text with an offset) as seconds since the epoch, UTC."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            problems.add(f"{name}: expected ISO 8601, e.g. '2026-03-01T12:00:00+00:00'")
+            return None
+    if not isinstance(value, datetime):
+        problems.add(f"{name}: expected an aware datetime, got {type(value).__name__}")
+        return None
+    if value.tzinfo is None or value.utcoffset() is None:
+        problems.add(f"{name}: expected a datetime with a time zone, got a naive one; "
+                     "use datetime.now(UTC)")  # fmt: skip
+        return None
+    return value.timestamp()
+
+
+def as_datetime(seconds: float | None) -> datetime | None:
+    """Seconds since the epoch as an aware UTC datetime."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def read_ids(problems: Problems, value: object) -> tuple[str, ...]:
+    """One id or several, without repeats."""
+    ids = (value,) if isinstance(value, str) else value
+    if not isinstance(ids, Iterable):
+        problems.add(f"ids: expected an id or several, got {type(value).__name__}")
+        return ()
+    found = tuple(ids)
+    for position, identifier in enumerate(found):
+        if not isinstance(identifier, str):
+            problems.add(f"ids[{position}]: expected text, got {type(identifier).__name__}")
+    return tuple(dict.fromkeys(i for i in found if isinstance(i, str)))
+
+
+def read_seeds(problems: Problems, value: object) -> tuple[Seed, ...]:
+    """Names of memories or entities to start from, or `Seed`s."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        problems.add("seeds: expected a sequence of ids or entity names")
+        return ()
+    seeds = []
+    for position, item in enumerate(value):
+        if isinstance(item, Seed):
+            weight = problems.fraction(f"seeds[{position}].weight", item.weight)
+            seeds.append(item if weight else Seed(item.id))
+            if weight == 0.0:
+                problems.add(f"seeds[{position}].weight: expected a number above 0")
+        elif isinstance(item, str) and item.strip():
+            seeds.append(Seed(item))
+        else:
+            problems.add(f"seeds[{position}]: expected a name or a Seed")
+    return tuple(seeds)
+
+
+def read_reach(problems: Problems, value: object, *, allowed: bool) -> Reach:
+    """``ancestors``, or ``subtree`` where the memory was opened for it."""
+    try:
+        reach = Reach(value)  # type: ignore[arg-type]
+    except ValueError:
+        problems.add(f"reach: expected 'ancestors' or 'subtree', got {value!r:.40}")
+        return Reach.ANCESTORS
+    if reach is Reach.SUBTREE and not allowed:
+        problems.add("reach: 'subtree' shows memories stored below the scope; open the memory with "
+                     "allow_subtree=True to permit it")  # fmt: skip
+    return reach
+
+
+def read_record(
+    problems: Problems,
+    where: str,
+    *,
+    text: object,
+    scope: object,
+    id: object,
+    layer: object,
+    key: object,
+    salience: object,
+    confidence: object,
+    review: object,
+    maturity: object,
+    certainty: object,
+    links: object,
+    at: object,
+    expires: object,
+    metadata: object,
+    now: float,
+) -> Record | None:
+    """The arguments of one `remember` as a record, or None when something is wrong with them."""
+    before = len(problems.found)
+    stored = problems.text(f"{where}text", text, limit=MAX_TEXT)
+    where_stored = read_scope(problems, f"{where}scope", scope)
+    identifier = problems.text(f"{where}id", id, limit=MAX_ID)
+    if any(unicodedata.category(char) == "Cc" for char in identifier):
+        problems.add(f"{where}id: control characters are not allowed")
+    layer_name = problems.text(f"{where}layer", layer, limit=100)
+    slot = None if key is None else problems.text(f"{where}key", key, limit=MAX_ID)
+    numbers = {
+        name: problems.fraction(f"{where}{name}", value)
+        for name, value in (("salience", salience), ("confidence", confidence))
+    }
+    labels = {}
+    for name, value in (("review", review), ("maturity", maturity), ("certainty", certainty)):
+        if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
+            known = ", ".join(_LABELS[name])
+            problems.add(f"{where}{name}: expected one of {known}, got {value!r:.40}")
+        labels[name] = value
+    valid_from = read_time(problems, f"{where}at", at)
+    until = read_time(problems, f"{where}expires", expires)
+    joined = _read_links(problems, f"{where}links", links)
+    described = _read_metadata(problems, f"{where}metadata", metadata)
+    if len(problems.found) > before or where_stored is None:
+        return None
+    started = now if valid_from is None else valid_from
+    return Record(
+        Key(where_stored, identifier),
+        stored,
+        layer=layer_name,
+        links=joined,
+        created=started,
+        at=started,
+        slot=slot,
+        expires=until,
+        metadata=described,
+        **numbers,
+        **labels,  # type: ignore[arg-type]
+    )
+
+
+def read_vector(problems: Problems, name: str, value: object) -> NDArray[np.float32] | None:
+    """A given embedding as a unit float32 vector."""
+    if value is None:
+        return None
+    try:
+        vector = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        problems.add(f"{name}: expected a one-dimensional array of numbers")
+        return None
+    if vector.ndim != 1 or not vector.size:
+        problems.add(f"{name}: expected shape (d,), got {vector.shape}")
+        return None
+    norm = float(np.sqrt(np.sum(np.square(vector)))) if np.isfinite(vector).all() else math.nan
+    if not math.isfinite(norm) or norm == 0.0:
+        problems.add(f"{name}: expected finite numbers with a positive, finite norm")
+        return None
+    return np.asarray(vector / norm, np.float32)
+
+
+def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        problems.add(f"{name}: expected a sequence of ids or Links")
+        return ()
+    links = []
+    for position, item in enumerate(value):
+        link = Link(item) if isinstance(item, str) else item
+        if isinstance(item, Mapping):
+            try:
+                link = Link(**item)
+            except TypeError:
+                problems.add(f"{name}[{position}]: expected target, kind, weight, verified")
+                continue
+        if not isinstance(link, Link):
+            problems.add(f"{name}[{position}]: expected an id or a Link")
+            continue
+        problems.text(f"{name}[{position}].target", link.target, limit=MAX_ID)
+        problems.text(f"{name}[{position}].kind", link.kind, limit=100)
+        weight = problems.fraction(f"{name}[{position}].weight", link.weight)
+        if weight == 0.0:
+            problems.add(f"{name}[{position}].weight: expected a number above 0")
+        links.append(link)
+    return tuple(links)
+
+
+def _read_metadata(problems: Problems, name: str, value: object) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(field, str) for field in value):
+        problems.add(f"{name}: expected a mapping from names to JSON values")
+        return {}
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        problems.add(f"{name}: expected JSON values (finite numbers, text, booleans, null, lists, "
+                     "objects)")  # fmt: skip
+        return {}
+    if not _encodes(text):
+        problems.add(f"{name}: contains a lone surrogate, which cannot be stored as UTF-8")
+        return {}
+    copied: Mapping[str, object] = json.loads(text)
+    return copied
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read_query(problems: Problems, value: object) -> str:
+    """The query text; blank is a cold start, a lone surrogate is replaced, not refused."""
+    if not isinstance(value, str):
+        problems.add(f"query: expected text, got {type(value).__name__}")
+        return ""
+    if len(value) > MAX_TEXT:
+        problems.add(f"query: expected at most {MAX_TEXT:,} characters, got {len(value):,}")
+        return ""
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def read_filters(problems: Problems, name: str, value: object) -> Filters:
+    """Conditions over metadata, layer and times, as ``filters`` and ``prefer`` take them."""
+    try:
+        return Filters.parse(value)  # type: ignore[arg-type]
+    except InvalidArgumentError as error:
+        problems.found += [f"{name}: {problem}" for problem in error.problems]
+        return Filters()

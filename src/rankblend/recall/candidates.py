@@ -1,0 +1,113 @@
+"""The pool of one query with everything observed about it; all that ranking needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArrayError
+from rankblend.stores.protocol import Key, Reason
+
+__all__ = ["Candidates", "EvidenceColumn", "group_equivalents"]
+
+
+@frozen(eq=False)
+class EvidenceColumn:
+    """What one store said about every candidate under one evidence name.
+
+    Args:
+        store: The store's name.
+        values: float64, shape (n,); NaN where absent.
+        reasons: int8, shape (n,), of `Reason`.
+    """
+
+    store: str
+    values: NDArray[np.float64]
+    reasons: NDArray[np.int8]
+
+    def __attrs_post_init__(self) -> None:
+        if self.values.shape != self.reasons.shape:
+            raise InvalidArrayError(
+                "reasons", f"shape {self.values.shape}", f"{self.reasons.shape}"
+            )
+
+    @classmethod
+    def absent(cls, store: str, n: int, reason: Reason) -> EvidenceColumn:
+        """A column with nothing in it, for one reason."""
+        return cls(store, np.full(n, np.nan), np.full(n, reason, np.int8))
+
+
+@frozen(eq=False)
+class Candidates:
+    """The candidates of one query, in pool order.
+
+    Args:
+        keys: n keys.
+        distances: int64, shape (n,): scope distance of each, ≥ 0.
+        layers: The layer of each.
+        evidence: Evidence name → the columns of the stores that emit it.
+        groups: int64, shape (n,): candidates with one label are equivalent.
+        vectors: float32, shape (n, d), unit rows, NaN rows where there is none; None when no
+            profile step needs similarities between candidates.
+        tokens: int64, shape (n,): length of each text; None when there is no token cap.
+    """
+
+    keys: tuple[Key, ...]
+    distances: NDArray[np.int64]
+    layers: tuple[str, ...]
+    evidence: Mapping[str, tuple[EvidenceColumn, ...]]
+    groups: NDArray[np.int64]
+    vectors: NDArray[np.float32] | None = None
+    tokens: NDArray[np.int64] | None = None
+    ids: tuple[str, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "ids", tuple(key.id for key in self.keys))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def group_equivalents(
+    ids: Sequence[str],
+    digests: NDArray[np.uint64] | Sequence[int],
+    verified: Sequence[tuple[str, str]] = (),
+) -> NDArray[np.int64]:
+    """Label candidates so that equivalent ones share a label.
+
+    Equivalent are memories with the same normalized text (the same digest) and memories joined by
+    a verified ``equivalent`` link whose two ends are both candidates, transitively. Similar
+    embeddings never make two memories equivalent.
+
+    Args:
+        ids: n distinct ids.
+        digests: n digests of the normalized texts.
+        verified: Pairs of ids.
+
+    Returns:
+        int64, shape (n,): for each candidate the least position in its group.
+    """
+    parent = list(range(len(ids)))
+
+    def find(position: int) -> int:
+        while parent[position] != position:
+            parent[position] = parent[parent[position]]
+            position = parent[position]
+        return position
+
+    def join(a: int, b: int) -> None:
+        a, b = find(a), find(b)
+        parent[max(a, b)] = min(a, b)
+
+    first: dict[int, int] = {}
+    for position, digest in enumerate(digests):
+        join(position, first.setdefault(int(digest), position))
+    if verified:
+        position_of = {identifier: position for position, identifier in enumerate(ids)}
+        for a, b in verified:
+            if a in position_of and b in position_of:
+                join(position_of[a], position_of[b])
+    return np.array([find(position) for position in range(len(ids))], np.int64)

@@ -1,0 +1,177 @@
+"""From evidence to signals: the curves of a profile over the columns of all stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rankblend.errors import MemoryContractError
+from rankblend.profiles import RankingProfile
+from rankblend.recall.candidates import Candidates, EvidenceColumn
+from rankblend.relevance.curves import apply_curve
+from rankblend.relevance.signals import SignalTable
+from rankblend.stores.protocol import Reason
+
+__all__ = ["Derived", "collapse", "derive"]
+
+# When several stores could have given a signal and none did, the most telling reason is shown.
+_TELLING = (
+    Reason.PRESENT,
+    Reason.FAILED,
+    Reason.TIMED_OUT,
+    Reason.CAPPED,
+    Reason.NOT_PERMITTED,
+    Reason.NOT_APPLICABLE,
+    Reason.UNKNOWN,
+    Reason.NOT_EMITTED,
+)
+_TELL_RANK = np.array([_TELLING.index(Reason(code)) for code in range(len(Reason))], np.int8)
+
+
+@frozen(eq=False)
+class Derived:
+    """The signals of every candidate.
+
+    Args:
+        table: One row a candidate, one column a signal the profile reaches.
+        reasons: Signal → int8, shape (n,), why each value is present or absent.
+        lenders: Signal → int64, shape (n,): the candidate whose value stands here; another row
+            than one's own after `collapse`.
+    """
+
+    table: SignalTable
+    reasons: Mapping[str, NDArray[np.int8]]
+    lenders: Mapping[str, NDArray[np.int64]]
+
+
+def derive(profile: RankingProfile, candidates: Candidates) -> Derived:
+    """Apply the profile's curves to the evidence.
+
+    Two stores that give one signal for one memory are merged after their curves: the strongest
+    value stands, or the profile's ``merge`` says that this is an error.
+
+    Raises:
+        MemoryContractError: Two stores disagree on a signal whose merge rule is ``error``.
+    """
+    n = len(candidates)
+    values: dict[str, NDArray[np.float64]] = {}
+    reasons: dict[str, NDArray[np.int8]] = {}
+    for name in profile.signals_needed:
+        recipe = profile.signals[name]
+        if recipe.of:
+            columns = [(values[other], reasons[other]) for other in recipe.of]
+            values[name], reasons[name] = _first_present(columns, n)
+        else:
+            sources = _sources(profile, name, candidates)
+            rule = recipe.merge
+            values[name], reasons[name] = _merge(name, sources, n, rule)
+    own = np.arange(n)
+    names = tuple(values)
+    matrix = np.column_stack([values[name] for name in names]) if names else np.empty((n, 0))
+    table = SignalTable(candidates.ids, names, matrix)
+    return Derived(table, reasons, dict.fromkeys(names, own))
+
+
+def collapse(
+    profile: RankingProfile, candidates: Candidates, derived: Derived
+) -> tuple[Derived, NDArray[np.int64], NDArray[np.int64]]:
+    """Keep one candidate of each group of equivalents, with the group's strongest relevance.
+
+    The representative is the one at the nearest scope, then with the least id. Signals about the
+    match with the query (their evidence says so) take the strongest value in the group; everything
+    else about the representative stays its own. A group counts once.
+
+    Returns:
+        The signals of all candidates with the representatives' relevance raised; int64 positions
+        of the representatives, in pool order; for every candidate the position of its
+        representative.
+    """
+    n = len(candidates)
+    by_nearness = sorted(range(n), key=lambda i: (candidates.distances[i], candidates.ids[i]))
+    representative_of: dict[int, int] = {}
+    for i in by_nearness:
+        representative_of.setdefault(int(candidates.groups[i]), i)
+    stands_for = np.array(
+        [representative_of[int(group)] for group in candidates.groups], np.int64
+    )
+    kept = np.flatnonzero(stands_for == np.arange(n))
+    if kept.size == n:
+        return derived, kept, stands_for
+
+    values = derived.table.values.copy()
+    reasons = dict(derived.reasons)
+    lenders = dict(derived.lenders)
+    for column, name in enumerate(derived.table.names):
+        if not profile.is_relevance(name):
+            continue
+        strongest = values[:, column].copy()
+        lender, reason = lenders[name].copy(), reasons[name].copy()
+        for i in np.flatnonzero(stands_for != np.arange(n)):
+            to = stands_for[i]
+            offered = derived.table.values[i, column]
+            if not np.isnan(offered) and not strongest[to] >= offered:
+                strongest[to], lender[to], reason[to] = offered, i, Reason.PRESENT
+        values[:, column], lenders[name], reasons[name] = strongest, lender, reason
+    table = SignalTable(derived.table.ids, derived.table.names, values)
+    return Derived(table, reasons, lenders), kept, stands_for
+
+
+def _sources(
+    profile: RankingProfile, name: str, candidates: Candidates
+) -> list[tuple[NDArray[np.float64], NDArray[np.int8]]]:
+    """The curve of a recipe over each store that emits its first evidence."""
+    n, recipe = len(candidates), profile.signals[name]
+    meanings = profile.kinds(name)
+    sources = []
+    for leading in _columns(candidates, recipe.evidence[0]):
+        inputs = [leading.values]
+        for other in recipe.evidence[1:]:
+            same = [c for c in _columns(candidates, other) if c.store == leading.store]
+            inputs.append(same[0].values if same else np.full(n, np.nan))
+        signal = apply_curve(recipe.curve, inputs, meanings)
+        reason = np.where(
+            np.isnan(signal),
+            np.where(leading.reasons == Reason.PRESENT, Reason.NOT_APPLICABLE, leading.reasons),
+            Reason.PRESENT,
+        ).astype(np.int8)
+        sources.append((signal, reason))
+    return sources
+
+
+def _columns(candidates: Candidates, evidence: str) -> tuple[EvidenceColumn, ...]:
+    store, dot, name = evidence.rpartition(".")
+    columns = candidates.evidence.get(name, ())
+    return tuple(c for c in columns if c.store == store) if dot else columns
+
+
+def _merge(
+    name: str, sources: list[tuple[NDArray[np.float64], NDArray[np.int8]]], n: int, rule: str
+) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    value = np.full(n, np.nan)
+    reason = np.full(n, Reason.NOT_EMITTED, np.int8)
+    for offered, why in sources:
+        if rule == "error" and bool(np.any((value != offered) & ~np.isnan(value + offered))):
+            raise MemoryContractError(
+                f"signal {name!r}: two stores give different values for one memory and the profile "
+                'says merge = "error"; name one of them as evidence = "store.evidence"'
+            )
+        value = np.fmax(value, offered)
+        reason = np.where(_TELL_RANK[why] < _TELL_RANK[reason], why, reason).astype(np.int8)
+    return value, reason
+
+
+def _first_present(
+    columns: list[tuple[NDArray[np.float64], NDArray[np.int8]]], n: int
+) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    value = np.full(n, np.nan)
+    reason = np.full(n, Reason.NOT_EMITTED, np.int8)
+    for offered, why in columns:
+        absent = np.isnan(value)
+        reason = np.where(
+            absent & (_TELL_RANK[why] < _TELL_RANK[reason]), why, reason
+        ).astype(np.int8)
+        value = np.where(absent, offered, value)
+    return value, reason

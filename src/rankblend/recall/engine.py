@@ -1,0 +1,147 @@
+"""What answers a recall: a view of the memories and the stores beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from attrs import evolve
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArgumentError, MemoryContractError
+from rankblend.recall.equivalents import Equivalents
+from rankblend.recall.lock import SharedLock
+from rankblend.relevance.evidence import is_identifier
+from rankblend.relevance.scope import Scope
+from rankblend.stores.activity import ActivityStore
+from rankblend.stores.catalog import Condition, Filters, MemoryView
+from rankblend.stores.catalog_store import CatalogStore
+from rankblend.stores.graph import GraphStore
+from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.layers import LayerPolicy
+from rankblend.stores.protocol import Edge, Key, Record, Store, StoreQuery, SupportsWrite
+from rankblend.stores.vectors import VectorStore
+
+__all__ = ["CATALOG_STORES", "Engine", "default_stores"]
+
+CATALOG_STORES = ("activity", "catalog")
+
+
+def default_stores(
+    *, tokenizer: Callable[[str], Sequence[str]] | None = None
+) -> tuple[Store, ...]:
+    """Fresh stores beside the catalog's own two: vectors, keywords and graph.
+
+    ``Memory.open(path, stores=[*default_stores(), mine])`` adds a store of one's own.
+    """
+    return (VectorStore(), KeywordStore(tokenizer=tokenizer), GraphStore())
+
+
+class Engine:
+    """Memories of one moment and the stores that know about them.
+
+    Args:
+        view: Decides who sees what; a catalog, or a snapshot of one.
+        stores: Stores beside the view's own ``catalog`` and ``activity``.
+        layers: Policies of the layers.
+
+    Attributes:
+        stores: By name.
+        behind: Stores that failed to follow a write → class name of what they raised; they count
+            as failed.
+
+    Raises:
+        InvalidArgumentError: Store names are no identifiers or not unique.
+    """
+
+    def __init__(
+        self, view: MemoryView, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
+    ) -> None:
+        everyone: tuple[Store, ...] = (CatalogStore(view), ActivityStore(view), *stores)
+        names = [store.name for store in everyone]
+        problems = [f"stores: {name!r} is no identifier" for name in names if not is_identifier(name)]
+        problems += [
+            f"stores: two stores are called {name!r}"
+            for name in dict.fromkeys(names)
+            if names.count(name) > 1
+        ]
+        if problems:
+            raise InvalidArgumentError(problems)
+        self.view = view
+        self.layers = layers
+        self.stores: dict[str, Store] = dict(zip(names, everyone, strict=True))
+        self.behind: dict[str, str] = {}
+        self.equivalents = Equivalents()
+        self.lock = SharedLock()
+
+    def follow(
+        self,
+        *,
+        changed: Sequence[Record] = (),
+        removed: Sequence[Key] = (),
+        edges: Sequence[Edge] = (),
+        edges_removed: Sequence[Edge] = (),
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        """Show every store what was written; the caller holds the lock for writing.
+
+        Args:
+            changed: Current records of memories written.
+            removed: Keys of memories erased, before ``changed`` is looked at.
+            edges: Edges written; ``edges_removed``: edges erased.
+            without: Stores that know already.
+        """
+        self.equivalents.remove(removed)
+        self.equivalents.put(changed)
+        self.equivalents.remove_edges(edges_removed)
+        self.equivalents.put_edges(edges)
+        for name, store in self.stores.items():
+            if name in without:
+                continue
+            try:
+                if isinstance(store, SupportsWrite):
+                    if removed:
+                        store.remove(removed)
+                    if changed:
+                        store.add(changed)
+                if isinstance(store, GraphStore):
+                    if edges_removed:
+                        store.remove_edges(edges_removed)
+                    if edges:
+                        store.add_edges(edges)
+            except MemoryContractError:
+                raise
+            except Exception as error:
+                self.behind[name] = type(error).__name__
+
+    def graphs(self) -> Iterator[GraphStore]:
+        """The graph stores among the stores."""
+        for store in self.stores.values():
+            if isinstance(store, GraphStore):
+                yield store
+
+    def admit(
+        self,
+        query: StoreQuery,
+        *,
+        filters: Filters,
+        include_expired: bool,
+        without_layers: frozenset[str] = frozenset(),
+    ) -> StoreQuery:
+        """The query with its limits: layer policies, filters, expiry, shadows."""
+        if without_layers:
+            others = Condition("layer", tuple(("ne", layer) for layer in sorted(without_layers)))
+            filters = Filters((*filters.conditions, others))
+        admitted: NDArray[np.bool_] | None = self.view.admit(
+            query, layers=self.layers, filters=filters, include_expired=include_expired
+        )
+        return evolve(query, admitted=admitted)
+
+    def find(self, identifier: str, scope: Scope) -> Key | None:
+        """The memory of this id that is nearest as seen from a scope, shown or not; or None."""
+        return self.view.locate(StoreQuery("", (scope,)), [identifier])[0]
+
+    def close(self) -> None:
+        """Close the stores."""
+        for store in self.stores.values():
+            store.close()

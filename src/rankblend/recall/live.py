@@ -1,0 +1,197 @@
+"""The engine over a catalog: every write reaches the file first, then all stores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
+from typing import TypeVar
+
+from rankblend.errors import CacheWarning
+from rankblend.recall.engine import CATALOG_STORES, Engine
+from rankblend.relevance.scope import Scope
+from rankblend.stores.catalog import Catalog, Changes
+from rankblend.stores.graph import GraphStore
+from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.layers import LayerPolicy
+from rankblend.stores.protocol import Edge, Key, Record, Store
+from rankblend.stores.vectors import VectorStore
+
+__all__ = ["LiveEngine"]
+
+T = TypeVar("T")
+_BATCH = 4096
+
+
+class LiveEngine(Engine):
+    """A catalog with its stores.
+
+    The catalog is written first and is the only truth; the others follow from it and can always be
+    filled again.
+
+    Args:
+        catalog: Open; closed with the engine.
+        stores: Stores beside the catalog's own; closed with the engine.
+        layers: Policies of the layers.
+    """
+
+    def __init__(
+        self, catalog: Catalog, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
+    ) -> None:
+        super().__init__(catalog, stores, layers)
+        self.catalog = catalog
+
+    def load(self) -> None:
+        """Fill every store from the catalog, from what it kept there where that is still good."""
+        with self.lock.writing():
+            restored = self._restore()
+            for records in _batched(self.catalog.iter_records(), _BATCH):
+                self.follow(changed=records, without=frozenset(restored))
+            for edges in _batched(self.catalog.iter_edges(), _BATCH):
+                self.follow(edges=edges)
+            for name, generation in restored.items():
+                missed = self.catalog.changes(generation)
+                others = frozenset(self.stores) - {name}
+                self.follow(changed=missed.changed, removed=missed.removed, without=others)
+            self._apply(self.catalog.refresh())
+
+    def save(self) -> None:
+        """Keep what is slow to rebuild (tokenized texts) for the next opening."""
+        for name, store in self.stores.items():
+            if isinstance(store, KeywordStore) and name not in self.behind and len(store):
+                kept = self.catalog.load_cache(name)
+                if kept is None or kept[0] != self.catalog.generation:
+                    self.catalog.save_cache(name, store.snapshot())
+
+    def refresh(self) -> None:
+        """See what other processes have written since the last look; cheap when nothing was."""
+        if not self.catalog.is_current():
+            with self.lock.writing():
+                self._apply(self.catalog.refresh())
+
+    def put(self, records: Sequence[Record]) -> list[Record]:
+        """Store memories durably and show them to every store."""
+        with self.lock.writing():
+            self._apply(self.catalog.refresh())
+            stored = self.catalog.put(records)
+            self.follow(changed=stored)
+        self._warn_if_behind()
+        return stored
+
+    def forget(self, keys: Sequence[Key]) -> int:
+        """Erase memories with all their revisions."""
+        with self.lock.writing():
+            self._apply(self.catalog.refresh())
+            touching = [
+                edge
+                for edge in self.catalog.iter_edges()
+                if Key(edge.scope, edge.source) in keys or Key(edge.scope, edge.target) in keys
+            ]
+            count = self.catalog.forget(keys)
+            self.follow(removed=keys, edges_removed=touching)
+        self._warn_if_behind()
+        return count
+
+    def reinforce(self, keys: Sequence[Key], now: float) -> int:
+        """Count one use of each."""
+        with self.lock.writing():
+            self._apply(self.catalog.refresh())
+            return self.catalog.reinforce(keys, now)
+
+    def add_edges(self, edges: Sequence[Edge]) -> None:
+        """Store edges between entities or memories and show them to the graph."""
+        with self.lock.writing():
+            self._apply(self.catalog.refresh())
+            self.catalog.add_edges(edges)
+            self.follow(edges=edges)
+        self._warn_if_behind()
+
+    def remove_edges(self, edges: Sequence[Edge]) -> int:
+        """Erase edges; returns how many there were."""
+        with self.lock.writing():
+            self._apply(self.catalog.refresh())
+            count = self.catalog.remove_edges(edges)
+            self.follow(edges_removed=edges)
+        self._warn_if_behind()
+        return count
+
+    def at(self, as_of: float, roots: Set[Scope]) -> Engine:
+        """A separate engine with the revisions of some roots that were valid at a time.
+
+        Vectors, keywords and graph are filled anew, so that nothing later, not even a statistic,
+        has any influence. Other stores are shared: they see the query and answer as they can.
+        """
+        rebuilt = (VectorStore, KeywordStore, GraphStore)
+        stores = [
+            store.fresh() if isinstance(store, rebuilt) else store
+            for name, store in self.stores.items()
+            if name not in CATALOG_STORES
+        ]
+        with self.lock.reading():
+            past = Engine(
+                self.catalog.snapshot(as_of, roots=sorted(roots, key=lambda root: root.path)),
+                stores,
+                self.layers,
+            )
+            edges = [
+                edge
+                for edge in self.catalog.iter_edges(as_of=as_of)
+                if edge.scope.root in roots
+            ]
+            shared = frozenset(self.stores) - {
+                name for name, store in self.stores.items() if isinstance(store, rebuilt)
+            }
+            past.follow(changed=list(past.view.iter_records()), edges=edges, without=shared)
+        return past
+
+    def close(self) -> None:
+        """Close the stores, then the catalog."""
+        super().close()
+        self.catalog.close()
+
+    def _restore(self) -> dict[str, int]:
+        """Stores that could be restored from what they kept → up to which generation."""
+        restored = {}
+        for name, store in self.stores.items():
+            if isinstance(store, KeywordStore):
+                kept = self.catalog.load_cache(name)
+                if kept is not None and self.catalog.changes(kept[0]).complete:
+                    if store.restore(kept[1]):
+                        restored[name] = kept[0]
+        return restored
+
+    def _apply(self, changes: Changes) -> None:
+        if not changes.complete:
+            self._fill_anew()
+        elif changes:
+            self.follow(
+                changed=changes.changed,
+                removed=changes.removed,
+                edges=changes.edges,
+                edges_removed=changes.edges_removed,
+            )
+
+    def _fill_anew(self) -> None:
+        """Too much was written elsewhere to be told one by one: read everything."""
+        for name, store in self.stores.items():
+            if isinstance(store, VectorStore | KeywordStore | GraphStore):
+                self.stores[name] = store.fresh()
+        for records in _batched(self.catalog.iter_records(), _BATCH):
+            self.follow(changed=records)
+        for edges in _batched(self.catalog.iter_edges(), _BATCH):
+            self.follow(edges=edges)
+
+    def _warn_if_behind(self) -> None:
+        for name, kind in self.behind.items():
+            warnings.warn(
+                f"store {name!r} failed to follow a write ({kind}); the memory is stored, but this "
+                "store's evidence counts as failed until the memory is opened anew",
+                CacheWarning,
+                stacklevel=4,
+            )
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -1,0 +1,50 @@
+"""Many recalls at once, or one write: never both."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["SharedLock"]
+
+
+class SharedLock:
+    """A lock that readers share and a writer holds alone.
+
+    Readers may nest (a store's function may recall from the same memory), and may enter and leave
+    in different threads, because an asynchronous recall moves between threads.
+    """
+
+    def __init__(self) -> None:
+        self._state = threading.Condition()
+        self._readers = 0
+        self._writer: int | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the lock together with other readers."""
+        with self._state:
+            self._state.wait_for(
+                lambda: self._writer is None or self._writer == threading.get_ident()
+            )
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._readers -= 1
+                self._state.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock alone."""
+        with self._state:
+            self._state.wait_for(lambda: self._writer is None and self._readers == 0)
+            self._writer = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._state:
+                self._writer = None
+                self._state.notify_all()

@@ -1,0 +1,262 @@
+"""What a recall returns: matches, and the recall that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+from attrs import field, frozen
+
+from rankblend.errors import InvalidArgumentError
+from rankblend.profiles import RankingProfile
+from rankblend.recall.arguments import as_datetime
+from rankblend.recall.ranking import Ranking
+from rankblend.recall.trace import Trace
+from rankblend.relevance.scope import Scope
+from rankblend.relevance.signals import RelevanceSignals
+from rankblend.stores.protocol import Link, Record
+
+if TYPE_CHECKING:
+    from rankblend.recall.compare import Comparison, Swap
+    from rankblend.recall.explain import Explanation
+
+__all__ = ["Match", "Recall", "StoredMemory", "matches_from"]
+
+
+@frozen
+class StoredMemory:
+    """A memory as it was written, with its standing.
+
+    Attributes:
+        id, scope: Its identity.
+        text: What is remembered.
+        layer: Its layer.
+        key: What it is about, where the writer said so.
+        created, at, used: When first written, valid from, last reinforced (None = never); UTC.
+        uses: Times reinforced.
+        salience, confidence: In [0, 1] or None.
+        review, maturity, certainty: Labels or None; ranking never changes them.
+        expires: From when on it is no longer shown, or None.
+        links: Outgoing links.
+        metadata: JSON values.
+    """
+
+    id: str
+    scope: Scope
+    text: str
+    layer: str
+    key: str | None
+    created: datetime
+    at: datetime
+    used: datetime | None
+    uses: int
+    salience: float | None
+    confidence: float | None
+    review: str | None
+    maturity: str | None
+    certainty: str | None
+    expires: datetime | None
+    links: tuple[Link, ...]
+    metadata: Mapping[str, object] = field(hash=False)
+
+    @classmethod
+    def of(cls, record: Record) -> StoredMemory:
+        """The public view of a stored record."""
+        created, at = as_datetime(record.created), as_datetime(record.at)
+        assert created is not None
+        assert at is not None  # noqa: PT018 - both are always stored
+        return cls(
+            record.id, record.scope, record.text, record.layer, record.slot, created, at,
+            as_datetime(record.used), record.uses, record.salience, record.confidence,
+            record.review, record.maturity, record.certainty, as_datetime(record.expires),
+            record.links, MappingProxyType(dict(record.metadata)),
+        )  # fmt: skip
+
+    def plain(self) -> dict[str, object]:
+        """JSON-ready values."""
+        when = {
+            name: value.isoformat() if value is not None else None
+            for name, value in (
+                ("created", self.created), ("at", self.at), ("used", self.used),
+                ("expires", self.expires),
+            )
+        }  # fmt: skip
+        return {
+            "id": self.id, "scope": str(self.scope), "text": self.text, "layer": self.layer,
+            "key": self.key, "uses": self.uses, "salience": self.salience,
+            "confidence": self.confidence, "review": self.review, "maturity": self.maturity,
+            "certainty": self.certainty, **when,
+            "links": [
+                {"target": link.target, "kind": link.kind, "weight": link.weight,
+                 "verified": link.verified}
+                for link in self.links
+            ],
+            "metadata": dict(self.metadata),
+        }  # fmt: skip
+
+
+@frozen
+class Match:
+    """One returned memory and why it stands where it stands.
+
+    Attributes:
+        memory: What was found.
+        rank: From 1.
+        score: Composition of the present signals (less a duplicate penalty), in [0, 1]. How well
+            the recipe thinks it fits, not a probability that it is true.
+        rank_score: The score with the scope folded in; orders, nothing else.
+        distance: Levels between the query's scope and the memory's, 0 = same scope.
+        gate: The factor the scope blend applied.
+        signals: The signals that were present.
+        contributions: What each present signal added; with the policy's own rows they add up to
+            the score for additive recipes.
+    """
+
+    memory: StoredMemory
+    rank: int
+    score: float
+    rank_score: float
+    distance: int
+    gate: float
+    signals: RelevanceSignals
+    contributions: Mapping[str, float] = field(hash=False)
+
+    def plain(self) -> dict[str, object]:
+        """JSON-ready values."""
+        return {
+            "rank": self.rank,
+            "score": self.score,
+            "rank_score": self.rank_score,
+            "distance": self.distance,
+            "gate": self.gate,
+            "signals": dict(self.signals.present()),
+            "contributions": dict(self.contributions),
+            "memory": self.memory.plain(),
+        }
+
+
+@frozen(eq=False)
+class Recall:
+    """The answer to one query: a sequence of matches that can explain itself.
+
+    Attributes:
+        matches: Best first.
+        profile: The recipe in effect.
+        trace: What happened on the way.
+        ranking: All values of the pool, for tools built on a recall.
+    """
+
+    matches: tuple[Match, ...]
+    profile: RankingProfile
+    trace: Trace
+    ranking: Ranking = field(repr=False)
+    _visible: Callable[[str], bool] = field(repr=False)
+
+    @property
+    def degraded(self) -> bool:
+        """Whether a store could not answer; `trace.failures` says which and why."""
+        return bool(self.trace.failures)
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.matches)
+
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Match, ...]: ...
+    def __getitem__(self, index: int | slice) -> Match | tuple[Match, ...]:
+        return self.matches[index]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the matches, best first."""
+        return tuple(match.memory.id for match in self.matches)
+
+    def explain(self, memory: int | str = 0) -> Explanation:
+        """Why a memory stands where it stands, or why it is not there.
+
+        Args:
+            memory: Position in the result from 0, or the id of any memory.
+
+        Returns:
+            An explanation that prints as a table and has plain data. For a memory that is not in
+            the result it says why: not visible to this query or unknown (the same words), not
+            proposed, under which floor, out-ranked by how much, duplicate of what, cut by which
+            cap.
+
+        Raises:
+            InvalidArgumentError: A position outside the result.
+        """
+        from rankblend.recall.explain import explain, explain_absence
+
+        if isinstance(memory, int) and not isinstance(memory, bool):
+            if not 0 <= memory < len(self.matches):
+                raise InvalidArgumentError(
+                    f"explain: expected a position from 0 to {len(self.matches) - 1}, got {memory}"
+                    if self.matches
+                    else "explain: the result is empty; name a memory by its id instead"
+                )
+            memory = self.matches[memory].memory.id
+        if not isinstance(memory, str):
+            raise InvalidArgumentError("explain: expected a position or the id of a memory")
+        if memory in self.ranking.candidates.ids:
+            return explain(self.ranking, memory)
+        return explain_absence(self.ranking, memory, visible=self._visible(memory))
+
+    def compare(self, other: Recall) -> Comparison:
+        """How the order changes from this recall to another of the same query."""
+        from rankblend.recall.compare import compare
+
+        return compare(self, other)
+
+    def swap(self, first: str, second: str) -> Swap | None:
+        """The smallest change of one weight that would put ``second`` before ``first``, or None."""
+        from rankblend.recall.compare import smallest_swap
+
+        return smallest_swap(self.ranking, first, second)
+
+    def plain(self) -> dict[str, object]:
+        """JSON-ready values."""
+        return {
+            "profile": self.profile.name,
+            "profile_hash": self.profile.hash,
+            "degraded": self.degraded,
+            "trace": self.trace.plain(),
+            "matches": [match.plain() for match in self.matches],
+        }
+
+
+def matches_from(ranking: Ranking, records: Mapping[str, Record]) -> tuple[Match, ...]:
+    """The matches of a ranking; ``records`` holds the shown memories by id."""
+    table = ranking.derived.table
+    contributions = ranking.composition.contributions
+    found = []
+    for rank, row in enumerate(ranking.shown, start=1):
+        position = int(ranking.rows[row])
+        added = {
+            name: float(column[row])
+            for name, column in contributions.items()
+            if not np.isnan(column[row])
+        }
+        penalty = float(ranking.penalties[row])
+        if penalty:
+            added["duplicate_penalty"] = -penalty
+        found.append(
+            Match(
+                StoredMemory.of(records[ranking.candidates.ids[position]]),
+                rank,
+                float(ranking.scores[row]),
+                float(ranking.rank_scores[row]),
+                int(ranking.candidates.distances[position]),
+                float(ranking.gates[row]),
+                table.signals(position),
+                MappingProxyType(added),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,278 @@
+"""Composition: a tree of nodes evaluated over a table of signals.
+
+`compose_table` evaluates each node in three steps:
+
+1. overrides: an absent input with ``Neutral`` or ``Zero`` is filled and counts as present;
+   an absent ``Required`` one fails the node;
+2. the policy: fills the rest, pulls toward a prior, or asks for a coverage;
+3. the composer: one score in [0, 1] per memory, and one row of contributions per input.
+
+=======================  ========  ======  =======================================================
+composer                 additive  shrink  score
+=======================  ========  ======  =======================================================
+weighted_mean            yes       yes     Σwv / Σw over the present
+weighted_sum             yes       yes     Σwv over the present, divided by the weight of all
+comb_mnz                 yes       yes     weighted_sum × (inputs above 0) / (all inputs)
+strongest                winner    no      the greatest present value; a weight of 0 excludes,
+                                           no other weight matters
+geometric_mean           log       no      exp(Σw ln v / Σw); one 0 makes it 0
+boosted                  factor    no      base × Π(1 + a(v − ½)) / Π(1 + a/2); weights are the
+                                           strengths a in [0, 2), the base's counts only in the
+                                           coverage; an absent factor is exactly 1; without its
+                                           base (option ``base``) nothing is present
+reciprocal_rank_fusion   yes       yes     Σw(k + 1)/(k + rank) / Σw; option ``k`` (60); option
+                                           ``members``: who is on an input's list, ``"positive"``
+                                           (above 0), ``"present"``, or per input one of these or
+                                           a node or signal that must be above 0; equal values
+                                           share the best rank; within the pool, not pointwise;
+                                           on no list: nothing is present
+=======================  ========  ======  =======================================================
+
+With ``Shrink`` the prior joins as one more input of weight strength · W; where a composer divides
+by all weight, that is (score + strength · prior) / (1 + strength). A fill of
+``reciprocal_rank_fusion`` is a share of the list's greatest vote, and never a member of the list.
+
+Sources: CombMNZ: Fox and Shaw, "Combination of multiple searches" (TREC-2, 1994); ours is divided
+by its maximum. Reciprocal rank fusion: see `kernels.fuse`. ``boosted``: Hindsight's recall boost of
+a cross-encoder's score; ours is divided by the bound of the factors, theirs may exceed 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+from attrs import cmp_using, field, frozen
+from numpy.typing import ArrayLike, NDArray
+
+from rankblend.errors import InvalidArgumentError
+from rankblend.relevance.combiners import COMPOSERS
+from rankblend.relevance.missing import (
+    COVERAGE_TOLERANCE,
+    MissingPolicy,
+    Neutral,
+    Require,
+    Required,
+    Shrink,
+    Zero,
+)
+from rankblend.relevance.nodes import Node, node_inputs, node_problems
+from rankblend.relevance.rules import (
+    Composer,
+    Inputs,
+    Option,
+    Outcome,
+    register_composer,
+)
+from rankblend.relevance.signals import SignalTable, checked_names, checked_values
+
+__all__ = [
+    "COMPOSERS",
+    "Composer",
+    "Composition",
+    "Node",
+    "Option",
+    "compose_table",
+    "node_inputs",
+    "node_problems",
+    "register_composer",
+]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+
+def _same_array(left: NDArray[np.generic], right: NDArray[np.generic]) -> bool:
+    return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+
+
+def _same_arrays(
+    left: Mapping[str, NDArray[np.generic]], right: Mapping[str, NDArray[np.generic]]
+) -> bool:
+    return list(left) == list(right) and all(_same_array(left[name], right[name]) for name in left)
+
+
+@frozen(unsafe_hash=False)
+class Composition:
+    """The scores of n memories at one node; all arrays are read-only.
+
+    Args:
+        scores: Shape (n,), in [0, 1]; 0.0 where there is none.
+        present: Shape (n,); False where nothing is present or the node failed: as a nested node it
+            is absent there.
+        dropped: Reason → mask (n,), for the reasons that hit at least one memory:
+            ``"required: <input>"``, ``"require: coverage"``.
+        contributions: Row → (n,), NaN where it adds nothing: the inputs in order, then
+            ``"filled:<input>"``, then ``"prior"``. Empty when not asked for.
+        additive: The contributions of a memory sum to its score within 1e-12.
+        label: What a contribution is: ``share`` (of the score), ``winner`` (its value; the others
+            are NaN), ``log share`` (they sum to the logarithm of the score), ``factor`` (their
+            product is the score).
+        children: Node name → its composition, for the nodes read here.
+    """
+
+    scores: FloatArray = field(eq=cmp_using(eq=_same_array))
+    present: BoolArray = field(eq=cmp_using(eq=_same_array))
+    dropped: Mapping[str, BoolArray] = field(eq=cmp_using(eq=_same_arrays))
+    contributions: Mapping[str, FloatArray] = field(eq=cmp_using(eq=_same_arrays))
+    additive: bool
+    label: str
+    children: Mapping[str, Composition]
+
+
+def compose_table(
+    root: Node,
+    nodes: Mapping[str, Node],
+    table: SignalTable | tuple[Iterable[str], ArrayLike],
+    *,
+    contributions: bool = True,
+) -> Composition:
+    """Evaluate a tree of nodes over the signals of one query's pool.
+
+    Args:
+        root: The node that gives the score.
+        nodes: The nodes it may read, by name. A name is looked up here first, then in the table; a
+            name in neither is absent for every memory.
+        table: A `SignalTable`, or column names (s) and a matrix (n, s), NaN for absent.
+        contributions: Whether to explain; without, it is faster.
+
+    Returns:
+        The root's composition. A node read more than once is evaluated once. A memory's row is the
+        same whatever else is in the table, unless a composer is not pointwise.
+
+    Raises:
+        InvalidArgumentError: A node reads itself, directly or through others.
+        InvalidArrayError: The matrix does not fit the names.
+        InvalidSignalError: A value of the matrix is infinite or outside [0, 1].
+    """
+    if isinstance(table, SignalTable):
+        names, values = table.names, table.values
+    else:
+        names = checked_names(table[0])
+        values = checked_values(names, table[1])
+    columns = {name: values[:, at] for at, name in enumerate(names)}
+    absent = np.full(len(values), np.nan)
+    made: dict[str, Composition] = {}
+    order = _evaluation_order(root, nodes)
+    with np.errstate(all="ignore"):  # a caller's settings must not turn an underflow into an error
+        for name in order:
+            made[name] = _evaluate(nodes[name], columns, absent, made, contributions=contributions)
+            columns[name] = np.where(made[name].present, made[name].scores, np.nan)
+        return _evaluate(root, columns, absent, made, contributions=contributions)
+
+
+def _evaluation_order(root: Node, nodes: Mapping[str, Node]) -> list[str]:
+    """The nodes read below the root, each after those it reads itself."""
+    done: dict[str, None] = {}
+    path: dict[str, None] = {}
+    waiting = [(name, False) for name in reversed(node_inputs(root)) if name in nodes]
+    while waiting:  # a loop, for a chain of nodes may be longer than the stack is deep
+        name, leaving = waiting.pop()
+        if leaving:
+            del path[name]
+            done[name] = None
+        elif name in path:
+            circle = [*list(path)[list(path).index(name) :], name]
+            raise InvalidArgumentError(f"nodes.{name}: reads itself: {' → '.join(circle)}")
+        elif name not in done:
+            path[name] = None
+            waiting.append((name, True))
+            waiting += [
+                (below, False) for below in reversed(node_inputs(nodes[name])) if below in nodes
+            ]
+    return list(done)
+
+
+def _evaluate(
+    node: Node,
+    columns: Mapping[str, FloatArray],
+    absent: FloatArray,
+    made: Mapping[str, Composition],
+    *,
+    contributions: bool,
+) -> Composition:
+    composer, policy, overrides = COMPOSERS[node.compose], node.missing, dict(node.absent)
+    names = tuple(name for name, _ in node.weights)
+    standing = policy.value if isinstance(policy, Neutral) else 0.0
+    fills = np.full(len(names), standing if isinstance(policy, Neutral | Zero) else np.nan)
+    counts = np.zeros(len(names), dtype=np.bool_)
+    dropped: dict[str, BoolArray] = {}
+    for at, name in enumerate(names):
+        match overrides.get(name):
+            case Required():
+                fills[at] = np.nan
+                dropped[f"required: {name}"] = np.isnan(columns.get(name, absent))
+            case Zero():
+                fills[at], counts[at] = 0.0, True
+            case Neutral(value=value):
+                fills[at], counts[at] = value, True
+    shrink = policy if isinstance(policy, Shrink) else None
+    outcome = composer.evaluate(
+        Inputs(
+            names=names,
+            columns=tuple(columns.get(name, absent) for name in names),
+            weights=np.array([weight for _, weight in node.weights]),
+            fills=fills,
+            counts=counts,
+            all_filled=isinstance(policy, Neutral | Zero),
+            strength=shrink.strength if shrink else 0.0,
+            prior=shrink.prior if shrink else None,
+            options=dict(node.options),
+            gates={name: columns.get(name, absent) for name in node_inputs(node)},
+            explain=contributions,
+        )
+    )
+    if isinstance(policy, Require):
+        covered = outcome.present / outcome.whole if outcome.whole > 0.0 else outcome.present
+        dropped["require: coverage"] = covered < policy.coverage - COVERAGE_TOLERANCE
+    scores, present, rows = _settle(outcome, policy, composer)
+    for failed in dropped.values():
+        present &= ~failed
+    scores = np.where(present, scores, 0.0)
+    for row in rows.values():
+        row[~present] = np.nan
+    scores.setflags(write=False)
+    present.setflags(write=False)
+    return Composition(
+        scores=scores,
+        present=present,
+        dropped=_frozen_rows({why: failed for why, failed in dropped.items() if failed.any()}),
+        contributions=_frozen_rows(rows),
+        additive=composer.additive,
+        label=composer.label,
+        children=MappingProxyType({name: made[name] for name in node_inputs(node) if name in made}),
+    )
+
+
+def _settle(
+    outcome: Outcome, policy: MissingPolicy, composer: Composer
+) -> tuple[FloatArray, BoolArray, dict[str, FloatArray]]:
+    """What the policy says where there was nothing to compose."""
+    scores, rows, nothing = outcome.scores, outcome.rows, ~outcome.anything
+    match policy:
+        case Neutral(value=value):
+            # Observed throughout and yet nothing, as on no list of a fusion: no absence to fill.
+            nothing &= (outcome.present < outcome.whole) | (outcome.whole == 0.0)
+        case Shrink(prior=value):
+            pass
+        case _:
+            return scores, outcome.anything, rows
+    # An additive composer has already summed the fills or the prior, but where no weight was
+    # present at all the policy's value is exact, and where no weight exists it is all there is.
+    bare = nothing & (outcome.present == 0.0) if composer.additive else nothing
+    scores = np.where(bare, value, scores)
+    if rows and bare.any():
+        prior = rows.pop("prior", np.full(len(scores), np.nan))
+        explained = ~np.isnan(np.array(list(rows.values()))).all(axis=0)
+        amount = np.log(value) if composer.label == "log share" else value
+        rows["prior"] = np.where(bare & ~explained, amount, prior)
+    return scores, outcome.anything | nothing, rows
+
+
+def _frozen_rows(rows: dict[str, NDArray[_Kind]]) -> Mapping[str, NDArray[_Kind]]:
+    for row in rows.values():
+        row.setflags(write=False)
+    return MappingProxyType(rows)

@@ -1,0 +1,61 @@
+"""When memories were written and used: ages and counts, from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankblend.stores.catalog.view import MemoryView
+from rankblend.stores.protocol import Observation, Reason, StoreQuery
+
+__all__ = ["ActivityStore"]
+
+_TIME_OF = {"age_created": "created", "age_updated": "at", "age_used": "used"}
+
+
+class ActivityStore:
+    """Ages in seconds and how often a memory was reinforced; proposes what is most recent.
+
+    It keeps nothing itself, but reads a catalog, or a snapshot of one: what is written there is
+    visible at once.
+
+    Args:
+        memories: Where to read.
+    """
+
+    name = "activity"
+    emits = ("age_created", "age_updated", "age_used", "uses")
+
+    def __init__(self, memories: MemoryView) -> None:
+        self._memories = memories
+
+    def propose(self, query: StoreQuery, limit: int, *, level: int | None = None) -> Sequence[str]:
+        """Visible memories: the most recently used, then the most recently updated, then by id.
+
+        Memories never used come after all that were.
+        """
+        return self._memories.leading(query, limit, ("used", "at"), level=level)
+
+    def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
+        """``query.now`` − time, in seconds, negative for times still to come; and uses.
+
+        A memory never used has 0 uses, which is an observation, and no ``age_used``.
+        """
+        facts = self._memories.facts(query, ids, (*_TIME_OF.values(), "uses"))
+        columns = {age: query.now - facts.columns[time] for age, time in _TIME_OF.items()}
+        columns["uses"] = facts.columns["uses"]
+        return Observation(
+            columns,
+            {
+                name: np.select(
+                    [~facts.known, np.isnan(column)],
+                    [Reason.UNKNOWN, Reason.NOT_APPLICABLE],
+                    Reason.PRESENT,
+                ).astype(np.int8)
+                for name, column in columns.items()
+            },
+        )
+
+    def close(self) -> None:
+        """Nothing to release: the catalog belongs to whoever opened it."""

@@ -1,0 +1,292 @@
+"""Filters over layer, times, labels and metadata: parsed once, used as hard and as soft conditions.
+
+::
+
+    {"lang": "en", "year": {"gte": 2020, "lt": 2024}, "tags": ["a", "b"], "layer": "semantic"}
+
+A mapping is parsed into `Filters` before anything is read, and all its problems are reported at
+once. The same parsed form decides what is shown (`Filters.matches`) and how large a share of the
+preferences a memory satisfies (`Filters.share`).
+
+Conditions are evaluated in Python, once per *distinct* value of a field, and never become SQL:
+SQLite's comparisons would hold 1, ``true`` and, in a text column, ``"1"`` to be the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArgumentError
+
+__all__ = ["NUMBER_FIELDS", "TIME_FIELDS", "Condition", "FieldReader", "Filters", "metadata_value"]
+
+TIME_FIELDS = ("created", "at", "used", "expires")
+NUMBER_FIELDS = ("salience", "confidence")
+_RANGES: Mapping[str, Callable[[object, object], bool]] = {
+    "gte": lambda have, want: have >= want,  # type: ignore[operator]
+    "lte": lambda have, want: have <= want,  # type: ignore[operator]
+    "gt": lambda have, want: have > want,  # type: ignore[operator]
+    "lt": lambda have, want: have < want,  # type: ignore[operator]
+}
+_OPERATORS = ("gte", "lte", "gt", "lt", "ne")
+
+
+class FieldReader(Protocol):
+    """Where the values of fields come from, for some rows of a catalog."""
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A time or number field, shape (rows,); NaN = absent."""
+        ...
+
+    def coded(self, name: str) -> tuple[NDArray[np.int32], Sequence[object]]:
+        """Any other field: code per row, shape (rows,), and the value of each code."""
+        ...
+
+
+@frozen
+class Condition:
+    """What one field must satisfy: every test of it.
+
+    Args:
+        field: ``layer``, a time or number field, or a metadata field (``a.b`` for nested ones).
+        tests: (operator, value) pairs; the operators are ``any`` (equal to one of a tuple), ``ne``,
+            ``gte``, ``lte``, ``gt`` and ``lt``. Times are seconds since the epoch.
+    """
+
+    field: str
+    tests: tuple[tuple[str, object], ...]
+
+    def accepts(self, value: object) -> bool:
+        """Whether one value (JSON; None = null or absent) satisfies every test.
+
+        Numbers equal numbers, text equals text, a bool only a bool. A list satisfies a test when
+        one of its elements does. ``ne`` is the negation of "equal", so that an absent field passes
+        it. Ranges compare number with number or text with text; anything else fails them.
+        """
+        return all(_passes(operator, value, wanted) for operator, wanted in self.tests)
+
+    def accepts_numbers(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """`accepts` for a float64 column in which NaN is absent; the same answers."""
+        passed = np.ones(len(values), dtype=np.bool_)
+        for operator, wanted in self.tests:
+            if operator == "any":
+                passed &= _equals_any(values, wanted)
+            elif operator == "ne":
+                passed &= ~_equals_any(values, (wanted,))
+            else:
+                passed &= np.asarray(_RANGES[operator](values, wanted), dtype=np.bool_)
+        return passed
+
+
+@frozen
+class Filters:
+    """A parsed mapping of conditions; all of them, or a share of them, may be satisfied.
+
+    Args:
+        conditions: One per field, in the order given.
+
+    Example:
+        >>> filters = Filters.parse({"lang": ["en", "de"], "stars": {"gte": 4}})
+        >>> [condition.field for condition in filters.conditions]
+        ['lang', 'stars']
+    """
+
+    conditions: tuple[Condition, ...] = ()
+
+    @classmethod
+    def parse(cls, mapping: Filters | Mapping[str, object] | None) -> Filters:
+        """Read ``{field: value | [values] | {"gte" | "lte" | "gt" | "lt" | "ne": value}}``.
+
+        Args:
+            mapping: The conditions. Reserved fields: ``layer`` (text), ``created``, ``at``,
+                ``used`` and ``expires`` (aware datetimes or ISO text with an offset), ``salience``
+                and ``confidence`` (numbers); every other name is a metadata field. ``None`` as a
+                value means null or absent, an empty list is satisfied by nothing.
+
+        Raises:
+            InvalidArgumentError: Unknown operators, values of the wrong type, naive times; every
+                problem at once.
+        """
+        if isinstance(mapping, Filters):
+            return mapping
+        if mapping is None:
+            return cls()
+        if not isinstance(mapping, Mapping):
+            raise InvalidArgumentError(
+                f"filters: expected a mapping of fields, got {type(mapping).__name__}"
+            )
+        problems: list[str] = []
+        conditions = tuple(_condition(name, given, problems) for name, given in mapping.items())
+        if problems:
+            raise InvalidArgumentError(problems)
+        return cls(conditions)
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions)
+
+    def matches(self, reader: FieldReader, rows: int) -> NDArray[np.bool_]:
+        """Which of the rows satisfy every condition; shape (rows,). No conditions: all."""
+        passed = np.ones(rows, dtype=np.bool_)
+        for condition in self.conditions:
+            passed &= _evaluate(condition, reader)
+        return passed
+
+    def share(self, reader: FieldReader, rows: int) -> NDArray[np.float64]:
+        """Satisfied conditions / all conditions; float64 in [0, 1], shape (rows,).
+
+        NaN without conditions: there is nothing to satisfy.
+        """
+        if not self.conditions:
+            return np.full(rows, np.nan)
+        satisfied = np.zeros(rows)
+        for condition in self.conditions:
+            satisfied += _evaluate(condition, reader)
+        return satisfied / len(self.conditions)
+
+
+def metadata_value(metadata: Mapping[str, object], field: str) -> object:
+    """The value of a field: the key itself if there is one, else the path its dots describe.
+
+    None when the path leads nowhere.
+    """
+    if field in metadata:
+        return metadata[field]
+    value: object = metadata
+    for part in field.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def _evaluate(condition: Condition, reader: FieldReader) -> NDArray[np.bool_]:
+    if condition.field in TIME_FIELDS or condition.field in NUMBER_FIELDS:
+        return condition.accepts_numbers(reader.numbers(condition.field))
+    codes, values = reader.coded(condition.field)
+    if len(values) <= len(codes):
+        table = np.fromiter(map(condition.accepts, values), np.bool_, len(values))
+        return table[codes]
+    asked, inverse = np.unique(codes, return_inverse=True)
+    table = np.fromiter((condition.accepts(values[code]) for code in asked), np.bool_, len(asked))
+    return table[inverse]
+
+
+def _equals_any(values: NDArray[np.float64], wanted: object) -> NDArray[np.bool_]:
+    passed = np.zeros(len(values), dtype=np.bool_)
+    for value in wanted if isinstance(wanted, tuple) else ():
+        passed |= np.isnan(values) if value is None else values == value
+    return passed
+
+
+def _passes(operator: str, value: object, wanted: object) -> bool:
+    elements = value if isinstance(value, list) else (value,)
+    if operator == "any":
+        choices = wanted if isinstance(wanted, tuple) else ()
+        return any(_same(element, choice) for element in elements for choice in choices)
+    if operator == "ne":
+        return not any(_same(element, wanted) for element in elements)
+    compare = _RANGES[operator]
+    return any(
+        compare(element, wanted)
+        for element in elements
+        if _kind(element) == _kind(wanted) and _kind(element) in ("number", "text")
+    )
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "other"
+
+
+def _same(have: object, want: object) -> bool:
+    return _kind(have) == _kind(want) != "other" and have == want
+
+
+def _condition(name: object, given: object, problems: list[str]) -> Condition:
+    where = f"filters: {str(name)[:40]!r}"
+    if not isinstance(name, str) or not name:
+        problems.append(f"{where}: expected the name of a field")
+        return Condition("", ())
+    if isinstance(given, Mapping):
+        if not given:
+            problems.append(f"{where}: expected at least one operator of {', '.join(_OPERATORS)}")
+        tests = tuple(
+            (str(operator), _operand(name, operator, value, where, problems))
+            for operator, value in given.items()
+        )
+        return Condition(name, tests)
+    values = given if isinstance(given, list | tuple | set | frozenset) else (given,)
+    choices = tuple(_value(name, value, where, problems) for value in values)
+    return Condition(name, (("any", choices),))
+
+
+def _operand(name: str, operator: object, value: object, where: str, problems: list[str]) -> object:
+    if operator not in _OPERATORS:
+        problems.append(
+            f"{where}: unknown operator {str(operator)[:40]!r}; known: {', '.join(_OPERATORS)}; "
+            "for a nested field write its path with dots"
+        )
+        return None
+    where = f"{where}: {operator}"
+    parsed = _value(name, value, where, problems)
+    if operator in _RANGES:
+        if name == "layer":
+            problems.append(f"{where}: layers have no order")
+        elif value is None or isinstance(parsed, bool):
+            problems.append(f"{where}: expected a number, text or time, got {_type(value)}")
+    return parsed
+
+
+def _value(name: str, value: object, where: str, problems: list[str]) -> object:
+    """The value in comparable form; a problem is noted and None returned when it has none."""
+    if name in TIME_FIELDS:
+        return None if value is None else _seconds(value, where, problems)
+    if isinstance(value, np.generic):
+        value = value.item()
+    expected = "a number" if name in NUMBER_FIELDS else "text" if name == "layer" else ""
+    kind = _kind(value)
+    if kind == "number" and not math.isfinite(value):  # type: ignore[arg-type]
+        problems.append(f"{where}: expected a finite number")
+        return None
+    fits = {"a number": ("number", "null"), "text": ("text",)}.get(
+        expected, ("number", "text", "bool", "null")
+    )
+    if kind not in fits:
+        wanted = expected or "text, a number, a bool or None"
+        problems.append(f"{where}: expected {wanted}, got {_type(value)}")
+        return None
+    return value
+
+
+def _seconds(value: object, where: str, problems: list[str]) -> float | None:
+    moment: datetime | None = None
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            moment = None
+    if moment is None:
+        problems.append(f"{where}: expected a datetime or ISO text, got {_type(value)}")
+        return None
+    if moment.tzinfo is None:
+        problems.append(f"{where}: expected a time with an offset (UTC), got a naive one")
+        return None
+    return moment.astimezone(UTC).timestamp()
+
+
+def _type(value: object) -> str:
+    return "None" if value is None else type(value).__name__

@@ -1,0 +1,180 @@
+"""What recall and stores ask about the memories of one moment, answered from the columns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArgumentError
+from rankblend.stores.catalog.columns import Columns
+from rankblend.stores.catalog.fields import MetadataSource, RowFields
+from rankblend.stores.catalog.filters import Filters
+from rankblend.stores.catalog.leading import leading_rows
+from rankblend.stores.catalog.visibility import admitted
+from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
+from rankblend.stores.protocol import Key, StoreQuery
+
+__all__ = ["Facts", "MemoryView"]
+
+
+@frozen(eq=False)
+class Facts:
+    """What the columns say about some ids, in their order.
+
+    Args:
+        known: bool, shape (n,): whether the query sees such a memory; elsewhere all is NaN.
+        columns: Name → float64, shape (n,); NaN = absent.
+    """
+
+    known: NDArray[np.bool_]
+    columns: Mapping[str, NDArray[np.float64]]
+
+
+class MemoryView:
+    """Visibility decisions and small facts, over columns that are replaced or kept up to date.
+
+    The present is `Catalog`, a past moment is `Snapshot`. Safe to use from several threads.
+    """
+
+    def __init__(self, columns: Columns, metadata: MetadataSource) -> None:
+        self._columns = columns
+        self._metadata = metadata
+        self._columns_lock = threading.RLock()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """The columns do not change during the block."""
+        with self._columns_lock:
+            yield
+
+    def __len__(self) -> int:
+        """How many memories there are."""
+        with self._reading():
+            return len(self._columns)
+
+    def admit(
+        self,
+        query: StoreQuery,
+        *,
+        layers: Mapping[str, LayerPolicy] = DEFAULT_LAYERS,
+        filters: Filters | Mapping[str, object] | None = None,
+        include_expired: bool = False,
+    ) -> NDArray[np.bool_] | None:
+        """The limits for ``StoreQuery.admitted``: which visible memories may be shown.
+
+        Out are: memories expired at ``query.now``; those of ``tip_only`` layers that are not at
+        exactly one of the query's scopes; those of ``shadow`` layers below the query's scopes, or
+        with the slot of one at a nearer scope; of several with one id all but the nearest; and
+        those that fail a filter. A memory that is out hides no other, but a filter lifts no shadow.
+
+        Args:
+            query: Scopes, reach and ``now``; its ``admitted`` is ignored.
+            layers: Policy of each layer; a layer without one inherits.
+            filters: Hard conditions, parsed or not.
+            include_expired: Keep expired memories.
+
+        Returns:
+            bool, shape (serials,), indexed by `Record.serial`; None when nothing that the scopes
+            let the query see is out.
+
+        Raises:
+            InvalidArgumentError: Invalid filters; every problem at once.
+        """
+        parsed = Filters.parse(filters)
+        with self._reading():
+            return admitted(
+                self._columns,
+                query,
+                self._metadata,
+                layers=layers,
+                filters=parsed,
+                include_expired=include_expired,
+            )
+
+    def locate(self, query: StoreQuery, ids: Sequence[str]) -> list[Key | None]:
+        """The memory each id names for this query, None when it sees none.
+
+        Of several visible and admitted memories with one id it is the nearest, then the
+        first-named scope's, then the one with the least scope path.
+        """
+        with self._reading():
+            rows = self._columns.rows
+            return [rows.key(row) if row >= 0 else None for row in rows.locate(query, ids).tolist()]
+
+    def facts(self, query: StoreQuery, ids: Sequence[str], names: Sequence[str]) -> Facts:
+        """Columns by name for some ids, as the query sees them.
+
+        Args:
+            query: The question.
+            ids: Any ids.
+            names: Of ``created``, ``at``, ``used``, ``expires`` (seconds), ``uses`` (count),
+                ``salience``, ``confidence``, ``review``, ``maturity``, ``certainty`` (in [0, 1]) and
+                ``structured``, the satisfied share of ``query.preferred``.
+        """
+        preferred = Filters.parse(query.preferred) if "structured" in names else Filters()
+        with self._reading():
+            located = self._columns.rows.locate(query, ids)
+            known = located >= 0
+            rows = located[known]
+            columns = {}
+            for name in names:
+                columns[name] = np.full(len(ids), np.nan)
+                columns[name][known] = (
+                    preferred.share(RowFields(self._columns, rows, self._metadata), len(rows))
+                    if name == "structured"
+                    else self._columns.values(name, rows)
+                )
+            return Facts(known, columns)
+
+    def digests(self, query: StoreQuery, ids: Sequence[str]) -> list[int | None]:
+        """64-bit digest of each memory's normalized text; None for an id the query does not see."""
+        with self._reading():
+            rows = self._columns.rows.locate(query, ids)
+            digests = self._columns.array("digest")
+            return [int(digests[row]) if row >= 0 else None for row in rows.tolist()]
+
+    def layers_of(self, query: StoreQuery, ids: Sequence[str]) -> list[str | None]:
+        """The layer of each memory; None for an id the query does not see."""
+        with self._reading():
+            rows = self._columns.rows.locate(query, ids)
+            codes, names = self._columns.array("layer"), self._columns.layers
+            return [names[codes[row]] if row >= 0 else None for row in rows.tolist()]
+
+    def strangers(self, ids: Sequence[str]) -> frozenset[str]:
+        """Those of the ids that no memory has, at any scope."""
+        with self._reading():
+            return frozenset(i for i in ids if not self._columns.rows.holds(i))
+
+    def leading(
+        self,
+        query: StoreQuery,
+        limit: int,
+        by: Sequence[str],
+        *,
+        level: int | None = None,
+        present: bool = False,
+    ) -> list[str]:
+        """Ids of the visible memories with the greatest values, best first.
+
+        Args:
+            query: The question.
+            limit: At most so many, ≥ 0.
+            by: Columns, the first one first; ties go to the next, then to the least id.
+            level: Only memories exactly this many levels up; None for all.
+            present: Leave out memories whose first column is absent; else absent is last.
+        """
+        if limit < 0:
+            raise InvalidArgumentError(f"limit: expected a count ≥ 0, got {limit}")
+        with self._reading():
+            rows = self._columns.rows.visible(query, level)
+            if not limit or not len(rows):
+                return []
+            if present:
+                rows = rows[~np.isnan(self._columns.values(by[0], rows))]
+            ids = self._columns.rows.ids
+            return [ids[row] for row in leading_rows(self._columns, rows, by, limit)]

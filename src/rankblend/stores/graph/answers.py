@@ -1,0 +1,163 @@
+"""All a graph says about one query, computed when first asked for and then looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.stores.graph.names import NameIndex
+from rankblend.stores.graph.ranks import RankCache, Ranks
+from rankblend.stores.graph.seeds import Seeds, gather_seeds
+from rankblend.stores.graph.tables import GraphTables
+from rankblend.stores.graph.view import View
+from rankblend.stores.graph.walk import Limits, Walk
+from rankblend.stores.protocol import Reason, StoreQuery
+
+__all__ = ["EMITS", "Answer"]
+
+EMITS = ("hops", "path_weight", "ppr", "activation", "structured")
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Answer:
+    """One query on one version of the graph; used by whoever holds the store's lock."""
+
+    def __init__(
+        self,
+        tables: GraphTables,
+        query: StoreQuery,
+        *,
+        names: NameIndex,
+        ranks: RankCache,
+        limits: Limits,
+        damping: float,
+    ) -> None:
+        self.query = query
+        self.version = tables.version
+        self._tables = tables
+        self._names, self._cache = names, ranks
+        self._limits, self._damping = limits, damping
+        self._view = View(tables, query)
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        """Where the walks start."""
+        return gather_seeds(self._view, self._names)
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The walk from all seeds."""
+        return Walk.start(self._view, self.seeds, self._limits)
+
+    @cached_property
+    def entity_walk(self) -> Walk:
+        """The walk from what the query is about, other stores' proposals left out."""
+        entities = self.seeds.only_entities()
+        if len(entities) == len(self.seeds):
+            return self.walk
+        return Walk.start(self._view, entities, self._limits)
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """PageRank from all seeds; there must be one."""
+        return Ranks.start(
+            self._cache.snapshot(self._view), self._view, self.seeds, damping=self._damping,
+            cap=self._limits.frontier_cap, cut=self._limits.degree_cut,
+        )  # fmt: skip
+
+    def propose(self, by: str, limit: int, level: int | None) -> list[str]:
+        """Seen memories with the most of ``by`` above 0, ties by id."""
+        if not len(self.seeds) or limit <= 0:
+            return []
+        if by == "ppr":
+            nodes, values = self.ranks.snapshot.nodes, self.ranks.values
+        else:
+            nodes, values = self.walk.nodes, self.walk.activation
+        slots = self._view.seen(nodes)
+        wanted = np.flatnonzero((slots >= 0) & (values > 0))
+        if level is not None:
+            wanted = wanted[self._view.distance(slots[wanted]) == level]
+        nodes, values = nodes[wanted], values[wanted]
+        best = self._tables.nodes.strongest(nodes, values, limit)
+        best = best[self._tables.nodes.by_name(nodes[best])]
+        best = best[np.argsort(-values[best], kind="stable")]
+        return [self._tables.nodes.names[node] for node in nodes[best].tolist()]
+
+    def observe(
+        self, ids: Sequence[str], wanted: Sequence[str]
+    ) -> tuple[dict[str, Floats], dict[str, NDArray[np.int8]]]:
+        """A column and its reasons for each wanted name."""
+        held, nodes = self._held(ids)
+        there = np.zeros(len(ids), dtype=np.bool_)
+        there[held] = self._view.in_graph(nodes[held])
+        columns: dict[str, Floats] = {}
+        reasons: dict[str, NDArray[np.int8]] = {}
+        for name in wanted:
+            column = np.full(len(ids), np.nan)
+            answered = there & self._has_seed(nodes, entities_only=name == "structured")
+            column[answered] = _COLUMNS[name](self, nodes[answered])
+            absent = np.where(held, Reason.NOT_APPLICABLE, Reason.UNKNOWN)
+            columns[name] = column
+            reasons[name] = np.where(answered, Reason.PRESENT, absent).astype(np.int8)
+        return columns, reasons
+
+    def _held(self, ids: Sequence[str]) -> tuple[NDArray[np.bool_], Ints]:
+        """Which ids are memories the query sees, and the node of each (−1: none)."""
+        nodes = np.array([self._tables.nodes.find(name) for name in ids], dtype=np.int64)
+        held = nodes >= 0
+        held[held] = self._view.seen(nodes[held]) >= 0
+        return held, nodes
+
+    def _has_seed(self, nodes: Ints, *, entities_only: bool) -> NDArray[np.bool_]:
+        """Whether there is a seed to measure each node from: for a lone seed itself there is none."""
+        if entities_only:
+            return np.full(len(nodes), bool(self.seeds.entities.any()))
+        if len(self.seeds) == 1:
+            other: NDArray[np.bool_] = nodes != self.seeds.nodes[0]
+            return other
+        return np.full(len(nodes), len(self.seeds) > 0)
+
+    def _hops(self, nodes: Ints) -> Floats:
+        return _look_up(self.walk, self.walk.hops, nodes, np.inf)
+
+    def _path_weight(self, nodes: Ints) -> Floats:
+        return _look_up(self.walk, self.walk.path_weight, nodes, 0.0)
+
+    def _activation(self, nodes: Ints) -> Floats:
+        return _look_up(self.walk, self.walk.activation, nodes, 0.0)
+
+    def _ppr(self, nodes: Ints) -> Floats:
+        if not len(nodes):
+            return np.empty(0)
+        rows = self.ranks.snapshot.places(nodes, self._tables.nodes.ranks())
+        return self.ranks.values[rows]
+
+    def _structured(self, nodes: Ints) -> Floats:
+        if not len(nodes):
+            return np.empty(0)
+        walk = self.entity_walk
+        return 1.0 / (1.0 + _look_up(walk, walk.hops_with_own, nodes, np.inf))
+
+
+_COLUMNS: dict[str, Callable[[Answer, Ints], Floats]] = {
+    "hops": Answer._hops,  # noqa: SLF001
+    "path_weight": Answer._path_weight,  # noqa: SLF001
+    "ppr": Answer._ppr,  # noqa: SLF001
+    "activation": Answer._activation,  # noqa: SLF001
+    "structured": Answer._structured,  # noqa: SLF001
+}
+
+
+def _look_up(walk: Walk, values: Floats, nodes: Ints, missing: float) -> Floats:
+    """The value at each node, ``missing`` where the walk did not come."""
+    if not len(walk.nodes):
+        return np.full(len(nodes), missing)
+    order = walk.order
+    at = np.minimum(np.searchsorted(walk.nodes[order], nodes), len(order) - 1)
+    place = order[at]
+    return np.where(walk.nodes[place] == nodes, values[place], missing)

@@ -1,0 +1,100 @@
+"""To and from networkx: users bring a graph and take one away, attributes kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankblend.errors import InvalidArgumentError
+from rankblend.relevance.scope import Scope
+from rankblend.stores.graph.edges import Edge, edge_problems
+from rankblend.stores.graph.tables import GraphTables
+from rankblend.stores.graph.view import View
+from rankblend.stores.protocol import StoreQuery
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["from_networkx", "to_networkx"]
+
+# What an exported edge and node say in attributes of our own; everything else is the user's.
+_EDGE = ("kind", "weight", "verified", "scope", "memory")
+_NODE = ("memory",)
+
+
+def from_networkx(tables: GraphTables, graph: nx.Graph, scope: Scope) -> None:
+    """Add a graph's nodes' attributes and its edges at one scope.
+
+    Raises:
+        InvalidArgumentError: A node that is not text, or a weight outside (0, 1]; nothing was
+            added.
+    """
+    multi = graph.is_multigraph()
+    edges: list[Edge] = []
+    extra: list[Mapping[str, Any]] = []
+    problems = [
+        f"graph.nodes[{place}]: expected text that is not blank, got {type(node).__name__}"
+        for place, node in enumerate(graph.nodes)
+        if not isinstance(node, str) or not node.strip()
+    ]
+    triples = (
+        graph.edges(keys=True, data=True)
+        if multi
+        else ((source, target, None, data) for source, target, data in graph.edges(data=True))
+    )
+    for place, (source, target, key, data) in enumerate(triples):
+        kind = data.get("kind", key if isinstance(key, str) else "related")
+        weight = data.get("weight", 1.0)
+        found = edge_problems(f"graph.edges[{place}]", source, target, kind, weight)
+        if found:
+            problems += found
+            continue
+        edges.append(Edge(scope, source, target, kind, float(weight), bool(data.get("verified"))))
+        extra.append({name: value for name, value in data.items() if name not in _EDGE})
+    if problems:
+        raise InvalidArgumentError(problems)
+    number = tables.scopes.number(scope)
+    for node, data in graph.nodes(data=True):
+        kept = {name: value for name, value in data.items() if name not in _NODE}
+        if kept:
+            tables.attributes.setdefault((number, tables.nodes.number(node)), {}).update(kept)
+    tables.add_edges(edges, extra)
+
+
+def to_networkx(tables: GraphTables, query: StoreQuery | None) -> nx.MultiDiGraph:
+    """The whole graph, or what one query sees of it."""
+    import networkx as nx  # slow to import, and only users of this function need it
+
+    view = None if query is None else View(tables, query)
+    edges, names = tables.edges, tables.nodes.names
+    graph = nx.MultiDiGraph()
+    slots = np.fromiter(tables.memories.slots(), np.int64, len(tables.memories))
+    nodes = np.unique(tables.memories.node.values[slots]).astype(np.int64)
+    if view is not None:
+        nodes = nodes[view.seen(nodes) >= 0]
+    graph.add_nodes_from((names[node] for node in nodes.tolist()), memory=True)
+    attributes = [
+        (0 if view is None else -int(view.distances[scope]), scope, node)
+        for scope, node in tables.attributes
+        if view is None or view.distances[scope] >= 0
+    ]
+    for _, scope, node in sorted(attributes):  # the nearest scope's are set last
+        graph.add_node(names[node], **tables.attributes[scope, node])
+    rows = np.arange(len(edges))
+    mask = edges.alive.values if view is None else view.visible(rows)
+    for row in np.flatnonzero(mask).tolist():
+        source, target = int(edges.source.values[row]), int(edges.target.values[row])
+        owner = int(edges.owner.values[row])
+        data: dict[str, Any] = dict(edges.extra.get(row, {}))
+        data.update(
+            kind=tables.kinds.names[edges.kind.values[row]],
+            weight=float(edges.weight.values[row]),
+            verified=bool(edges.verified.values[row]),
+            scope=str(tables.scopes.scopes[edges.scope.values[row]]),
+        )
+        if owner >= 0:
+            data["memory"] = names[tables.memories.node.values[owner]]
+        graph.add_edge(names[source], names[target], **data)
+    return graph

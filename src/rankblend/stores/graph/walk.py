@@ -1,0 +1,211 @@
+"""The capped walk: the part of the visible graph near the seeds, and what is measured on it.
+
+The neighbourhood grows hop by hop. At each hop the newly reached nodes with the most activation are
+*opened*, at most ``frontier_cap`` of them, ties by name; a node with more than ``degree_cut``
+visible edges is reached but not opened. So the cost depends on the caps, not on the graph: a hub of
+170k edges, walked plainly, reaches 99 % of a graph in three hops and takes 764 ms.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from rankblend.kernels.spread import (
+    best_paths,
+    nearest_hops,
+    ordered_sums,
+    own_returns,
+    spread_step,
+)
+from rankblend.stores.graph.seeds import Seeds
+from rankblend.stores.graph.view import View
+
+__all__ = ["DECAY", "Limits", "Walk"]
+
+# What part of its activation a node passes on in all when it has one edge; with D edges it passes
+# DECAY / √D along each. MuSiQue, nDCG@10, decay .5: exponent 0 .637, .25 .658, .5 .673, .75 .670,
+# 1 .654.
+DECAY = 0.5
+
+
+@frozen
+class Limits:
+    """How far a walk may go.
+
+    Args:
+        max_hops: Edges from a seed, ≥ 1.
+        frontier_cap: Nodes opened per hop, ≥ 1.
+        degree_cut: A node with more visible edges is not walked through, ≥ 1. A seed is, up to
+            ``max(degree_cut, frontier_cap)`` edges.
+    """
+
+    max_hops: int = 3
+    frontier_cap: int = 1000
+    degree_cut: int = 500
+
+
+@frozen(eq=False, slots=False)
+class Walk:
+    """One walk from some seeds, and the evidence it gives; arrays over its nodes.
+
+    Attributes:
+        nodes: int64, shape (n,): node numbers; the seeds come first, in their order.
+        source, target: int64, shape (m,): half-edges of opened nodes, by position in ``nodes``.
+        weight: float64, shape (m,).
+        strength: float64, shape (n,): summed visible weight of an opened node, 0 for others.
+        mass: float64, shape (n,): activation, the seeds' own included.
+        capped: Which limits stopped it: ``frontier``, ``hub``, ``hops``.
+    """
+
+    seeds: Seeds
+    limits: Limits
+    nodes: NDArray[np.int64]
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    strength: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    capped: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def start(cls, view: View, seeds: Seeds, limits: Limits) -> Walk:
+        """Walk from the seeds through what the view shows."""
+        index = view.tables.nodes.scratch()  # node → position + 1
+        grown = _Growth(view, seeds, index)
+        try:
+            grown.run(limits)
+        finally:
+            index[grown.nodes] = 0
+        return cls(
+            seeds, limits, grown.nodes, grown.source, grown.target, grown.weight, grown.strength,
+            grown.total, tuple(sorted(grown.capped)),
+        )  # fmt: skip
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Positions that sort ``nodes``, to look a node up."""
+        return np.argsort(self.nodes)
+
+    @property
+    def opened(self) -> int:
+        """How many nodes were walked through."""
+        return int(np.count_nonzero(self.strength))
+
+    @cached_property
+    def activation(self) -> NDArray[np.float64]:
+        """Capped spreading activation, shape (n,); a seed's is what the other seeds bring it.
+
+        ``Σ_h Tʰ v`` for h = 0 … max_hops with ``T[x → y] = DECAY · w(x, y) / √D(x)``, minus, for a
+        seed m, the same sum started from v(m) alone, taken at m.
+        """
+        out = self.mass.copy()
+        seeds = np.flatnonzero(self.seeds.memories)  # nobody asks about the others
+        if len(seeds):
+            order = np.argsort(self.source)
+            indptr = np.searchsorted(self.source[order], np.arange(len(self.nodes) + 1))
+            returns = own_returns(
+                indptr, self.target[order], self.share[order], seeds,
+                steps=self.limits.max_hops,
+            )  # fmt: skip
+            own = self.seeds.weights[seeds] * (1.0 + returns)
+            rest = out[seeds] - own
+            # what is left of a subtraction of equals is rounding, not proximity
+            out[seeds] = np.where(rest > 1e-12 * own, rest, 0.0)
+        return out
+
+    @cached_property
+    def hops(self) -> NDArray[np.float64]:
+        """Edges to the nearest seed, for a seed to the nearest other; inf: not reached."""
+        return self._hops(others=True)
+
+    @cached_property
+    def hops_with_own(self) -> NDArray[np.float64]:
+        """Edges to the nearest seed, 0 at a seed; inf: not reached."""
+        return self._hops(others=False)
+
+    @cached_property
+    def path_weight(self) -> NDArray[np.float64]:
+        """Best product of edge weights from a seed (for a seed: another), times its weight."""
+        return best_paths(
+            self.source, self.target, self.weight, len(self.nodes), np.arange(len(self.seeds)),
+            self.seeds.weights, max_hops=self.limits.max_hops,
+        )  # fmt: skip
+
+    @cached_property
+    def share(self) -> NDArray[np.float64]:
+        """What part of its activation a node sends along each of its half-edges."""
+        return _share(self.source, self.weight, self.strength)
+
+    def _hops(self, *, others: bool) -> NDArray[np.float64]:
+        return nearest_hops(
+            self.source, self.target, len(self.nodes), np.arange(len(self.seeds)),
+            max_hops=self.limits.max_hops, others=others,
+        )  # fmt: skip
+
+
+def _share(
+    source: NDArray[np.int64], weight: NDArray[np.float64], strength: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return DECAY * weight / np.sqrt(strength[source])
+
+
+class _Growth:
+    """A neighbourhood while it grows."""
+
+    def __init__(self, view: View, seeds: Seeds, index: NDArray[np.int32]) -> None:
+        self.view = view
+        self.index = index
+        self.nodes = np.empty(0, dtype=np.int64)
+        self.source = np.empty(0, dtype=np.int64)
+        self.target = np.empty(0, dtype=np.int64)
+        self.weight = np.empty(0, dtype=np.float64)
+        self._reach(seeds.nodes)
+        self.strength = np.zeros(len(seeds))
+        self.arriving = seeds.weights.copy()
+        self.total = seeds.weights.copy()
+        self.capped: set[str] = set()
+
+    def run(self, limits: Limits) -> None:
+        fresh = np.arange(len(self.nodes))
+        for hop in range(limits.max_hops):
+            most = limits.degree_cut if hop else max(limits.degree_cut, limits.frontier_cap)
+            known = len(self.nodes)
+            self._open(fresh, limits.frontier_cap, most)
+            grown = len(self.nodes) - known
+            self.strength = np.pad(self.strength, (0, grown))
+            share = _share(self.source, self.weight, self.strength)
+            mass = np.pad(self.arriving, (0, grown))
+            self.arriving = spread_step(self.source, self.target, share, mass)
+            self.total = np.pad(self.total, (0, grown)) + self.arriving
+            fresh = np.arange(known, len(self.nodes))
+        if len(fresh):
+            self.capped.add("hops")
+
+    def _open(self, fresh: NDArray[np.int64], cap: int, most: int) -> None:
+        """Gather the half-edges of the strongest fresh nodes."""
+        chosen = fresh[
+            self.view.tables.nodes.strongest(self.nodes[fresh], self.arriving[fresh], cap)
+        ]
+        if len(chosen) < len(fresh):
+            self.capped.add("frontier")
+        hub, owner, other, weight = self.view.open(self.nodes[chosen], most)
+        if hub.any():
+            self.capped.add("hub")
+        self._reach(other)
+        self.source = np.concatenate([self.source, chosen[owner]])
+        self.target = np.concatenate([self.target, self.index[other] - 1])
+        self.weight = np.concatenate([self.weight, weight])
+        self.strength[chosen] = ordered_sums(owner, weight, len(chosen))
+
+    def _reach(self, nodes: NDArray[np.int64]) -> None:
+        """Give nodes not seen before a position."""
+        new = nodes[self.index[nodes] == 0]
+        # of equal ones the one written last stays: distinct without sorting
+        self.index[new] = np.arange(len(new))
+        new = new[self.index[new] == np.arange(len(new))]
+        self.index[new] = np.arange(len(self.nodes) + 1, len(self.nodes) + len(new) + 1)
+        self.nodes = np.concatenate([self.nodes, new])

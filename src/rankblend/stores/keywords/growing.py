@@ -1,0 +1,43 @@
+"""An array that can be added to at its end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Growing"]
+
+
+class Growing:
+    """A one-dimensional integer array with room to grow.
+
+    It is filled exactly at first (a bulk load stays tight) and then grows by a quarter; its dtype
+    widens when values arrive that need it.
+
+    Args:
+        values: What it starts with.
+    """
+
+    def __init__(self, values: NDArray[np.integer]) -> None:
+        self._data = values
+        self._size = len(values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> NDArray[np.integer]:
+        """What was added so far, as a view; adding may leave it behind."""
+        return self._data[: self._size]
+
+    def extend(self, values: NDArray[np.integer]) -> None:
+        """Add values at the end."""
+        size = self._size + len(values)
+        dtype = np.promote_types(self._data.dtype, values.dtype)
+        if size > len(self._data) or dtype != self._data.dtype:
+            room = size if not self._size else max(size, self._size * 5 // 4)
+            data = np.empty(room, dtype=dtype)
+            data[: self._size] = self.values
+            self._data = data
+        self._data[self._size : size] = values
+        self._size = size

@@ -1,0 +1,172 @@
+"""The keyword index as bytes, so that opening a memory does not read every text again.
+
+::
+
+    magic (8) │ BLAKE2b-128 of the rest (16) │ header length (4) │ header │ array │ array │ …
+
+The header is JSON: the identity of the analysis, and name, dtype and length of each array. Texts
+are one UTF-8 array and one of lengths in code points. Little-endian throughout; nothing in it is
+code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.relevance.scope import Scope
+from rankblend.stores.keywords.analysis import Analysis
+from rankblend.stores.keywords.index import Encoded, TokenIndex
+from rankblend.stores.protocol import Key
+from rankblend.stores.rows import ScopedRows
+
+__all__ = ["pack", "unpack"]
+
+_MAGIC = b"rbkw\x00\x00\x00\x01"  # the last byte is the version of the layout
+_DIGEST = 16
+_LENGTH = struct.Struct("<I")
+_DTYPES = {"|u1", "<u2", "<u4", "<u8", "<i4", "<i8"}
+
+Arrays = dict[str, NDArray[np.integer]]
+
+
+def pack(rows: ScopedRows, index: TokenIndex) -> bytes:
+    """Bytes of an index whose rows are all alive, sorted and in the postings."""
+    keys = [rows.key(row) for row in range(rows.size)]
+    codes: dict[str, int] = {}
+    scopes = [codes.setdefault(key.scope.path, len(codes)) for key in keys]
+    sizes, held, counts = index.postings.arrays
+    arrays: Arrays = {
+        **_packed_texts("scope", list(codes)),
+        **_packed_texts("id", rows.ids),
+        **_packed_texts("word", index.vocabulary.words),
+        "scopes": np.array(scopes, dtype=np.int32),
+        "serials": rows.serials,
+        "stems": index.vocabulary.stems,
+        "sizes": index.forward.sizes.astype(np.int32),
+        "tokens": index.forward.tokens,
+        "counts": index.forward.counts,
+        "lengths": index.forward.lengths,
+        "posting_sizes": sizes.astype(np.int32),
+        "posting_rows": held,
+        "posting_counts": counts,
+    }
+    little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    header = json.dumps(
+        {
+            "analysis": index.analysis.identity,
+            "arrays": [[name, array.dtype.str, len(array)] for name, array in little.items()],
+        }
+    ).encode("ascii")
+    body = b"".join(
+        [_LENGTH.pack(len(header)), header, *(array.tobytes() for array in little.values())]
+    )
+    return b"".join([_MAGIC, _digest(body), body])
+
+
+def unpack(
+    data: bytes, analysis: Analysis, keys: Mapping[int, Key] | None
+) -> tuple[ScopedRows, TokenIndex] | None:
+    """Inverse of `pack`; None when the bytes are not a snapshot for this analysis and these keys."""
+    try:
+        arrays = _arrays(data, analysis.identity)
+        return None if arrays is None else _index(arrays, analysis, keys)
+    # whatever a damaged or foreign file may lead to while it is being read
+    except (ValueError, TypeError, LookupError, AttributeError, struct.error):
+        return None
+
+
+def _arrays(data: bytes, identity: str) -> Arrays | None:
+    start = len(_MAGIC) + _DIGEST
+    view = memoryview(data)
+    if view[: len(_MAGIC)] != _MAGIC or view[len(_MAGIC) : start] != _digest(view[start:]):
+        return None
+    (length,) = _LENGTH.unpack_from(view, start)
+    at = start + _LENGTH.size + length
+    header = json.loads(bytes(view[start + _LENGTH.size : at]))
+    if header["analysis"] != identity:
+        return None
+    arrays: Arrays = {}
+    for name, dtype, count in header["arrays"]:
+        if dtype not in _DTYPES:
+            return None
+        # A copy: native byte order, aligned, writable, and the bytes read can be let go.
+        little = np.frombuffer(view, dtype=dtype, count=count, offset=at)
+        arrays[name] = little.astype(little.dtype.newbyteorder("="))
+        at += little.nbytes
+    return arrays if at == len(view) else None
+
+
+def _index(
+    arrays: Arrays, analysis: Analysis, keys: Mapping[int, Key] | None
+) -> tuple[ScopedRows, TokenIndex] | None:
+    serials = arrays["serials"].tolist()
+    held = _keys(arrays, serials, keys)
+    if held is None:
+        return None
+    rows = ScopedRows()
+    rows.add(held, serials)
+    index = TokenIndex(analysis)
+    index.vocabulary.load(_unpacked_texts("word", arrays), arrays["stems"])
+    sizes, tokens, counts = arrays["sizes"], arrays["tokens"], arrays["counts"]
+    words, lengths = len(index.vocabulary), arrays["lengths"]
+    fits = (
+        rows.sorted_rows == rows.size == len(sizes) == len(lengths)
+        and len(tokens) == len(counts) == int(sizes.sum())
+        and not ((sizes < 0).any() or (tokens < 0).any() or (tokens >= words).any())
+        and len(arrays["posting_sizes"]) <= words
+    )
+    if not fits:
+        return None
+    index.append([Encoded(sizes, tokens, counts, lengths)])
+    index.postings.load(
+        rows.size, arrays["posting_sizes"], arrays["posting_rows"], arrays["posting_counts"]
+    )
+    return rows, index
+
+
+def _keys(
+    arrays: Arrays, serials: Sequence[int], given: Mapping[int, Key] | None
+) -> list[Key] | None:
+    """The key of each row: those given, if they are the ones of the snapshot, else its own."""
+    ids = _unpacked_texts("id", arrays)
+    paths = _unpacked_texts("scope", arrays)
+    codes = arrays["scopes"].tolist()
+    if not len(serials) == len(ids) == len(codes):
+        return None
+    if given is None:
+        scopes = [Scope.parse(path[:-1]) for path in paths]
+        return [Key(scopes[code], id_) for code, id_ in zip(codes, ids, strict=True)]
+    keys = [given[serial] for serial in serials]
+    same = (
+        len(given) == len(keys)
+        and [key.id for key in keys] == ids
+        and [key.scope.path for key in keys] == [paths[code] for code in codes]
+    )
+    return keys if same else None
+
+
+def _packed_texts(name: str, texts: Sequence[str]) -> Arrays:
+    blob = "".join(texts).encode("utf-8", "surrogatepass")
+    return {
+        f"{name}_ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
+        f"{name}_texts": np.frombuffer(blob, dtype=np.uint8),
+    }
+
+
+def _unpacked_texts(name: str, arrays: Arrays) -> list[str]:
+    text = arrays[f"{name}_texts"].tobytes().decode("utf-8", "surrogatepass")
+    ends = arrays[f"{name}_ends"].tolist()
+    if ends and ends[-1] != len(text):
+        raise ValueError(f"{name}: the texts are cut short")
+    return [text[start:stop] for start, stop in pairwise([0, *ends])]
+
+
+def _digest(body: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(body, digest_size=_DIGEST).digest()

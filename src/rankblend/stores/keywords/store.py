@@ -1,0 +1,318 @@
+"""The keyword store: BM25 and word coverage over scoped memories."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from weakref import WeakKeyDictionary
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArgumentError, StoreClosedError
+from rankblend.stores.keywords.analysis import Analysis, Tokenizer
+from rankblend.stores.keywords.corpus import Corpora
+from rankblend.stores.keywords.index import TokenIndex
+from rankblend.stores.keywords.question import Question, read_question
+from rankblend.stores.keywords.selection import select
+from rankblend.stores.keywords.snapshot import pack, unpack
+from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
+from rankblend.stores.rows import ScopedRows
+from rankblend.stores.sight import RowBlocks
+
+__all__ = ["KeywordStore"]
+
+# Tokens that may wait outside the postings: reading them costs each query some .2 ms at most.
+_PENDING = 32_768
+# From this share of matching rows on, a sum per row of the store is quicker than sorting rows.
+_DENSE = 16
+_GREATEST_K1 = 1e6
+
+
+class KeywordStore:
+    """Says how well the words of a query match each memory.
+
+    Evidence: ``bm25`` (`rankblend.kernels.bm25`; stems, without stop words; 0.0 for a memory that
+    shares no term) and ``coverage`` (the share of the query's distinct raw tokens that the memory
+    holds: equal to `rankblend.relevance.cue.cue_overlap`; 1.0 for a query without tokens).
+
+    Document frequencies and the mean length are taken over ``query.statistics``: by default every
+    memory below the query's first scope levels, so that nothing another tenant writes moves a
+    score; a query with several roots takes their union.
+
+    One instance may be used by several threads.
+
+    Args:
+        language: Names a Snowball stemmer and stop words (`rankblend.stores.keywords.stopwords`);
+            None: neither, for mixed languages.
+        tokenizer: text → raw tokens; None: `rankblend.kernels.text.tokens`.
+        k1: In [0, 1e6]: how slowly repeats of a term saturate.
+        b: In [0, 1]: how much long memories are held back.
+        name: See `rankblend.stores.protocol.Store`.
+
+    Raises:
+        InvalidArgumentError: k1 or b out of range.
+        UnknownNameError: Neither a stemmer nor a list of stop words for that language.
+
+    Example:
+        >>> from rankblend.relevance.scope import Scope
+        >>> scope = Scope.parse("user:7")
+        >>> store = KeywordStore()
+        >>> store.add([Record(Key(scope, "m1"), "Ada prefers green tea")])
+        >>> store.observe(StoreQuery("what tea?", [scope]), ["m1"]).columns["coverage"].tolist()
+        [0.5]
+    """
+
+    emits: tuple[str, ...] = ("bm25", "coverage")
+
+    def __init__(
+        self,
+        *,
+        language: str | None = "english",
+        tokenizer: Tokenizer | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        name: str = "keywords",
+    ) -> None:
+        problems = []
+        if not (math.isfinite(k1) and 0 <= k1 <= _GREATEST_K1):
+            problems.append(f"k1: expected a number in [0, {_GREATEST_K1:g}], got {k1!r}")
+        if not (math.isfinite(b) and 0 <= b <= 1):
+            problems.append(f"b: expected a number in [0, 1], got {b!r}")
+        if problems:
+            raise InvalidArgumentError(problems)
+        self.name = name
+        self._settings: dict[str, Any] = {
+            "language": language, "tokenizer": tokenizer, "k1": k1, "b": b, "name": name,
+        }  # fmt: skip
+        self._k1 = float(k1)
+        self._b = float(b)
+        self._analysis = Analysis(language, tokenizer)
+        self._lock = threading.RLock()
+        self._closed = False
+        self._start(ScopedRows(), TokenIndex(self._analysis))
+
+    def fresh(self) -> KeywordStore:
+        """An empty store with the same settings."""
+        return KeywordStore(**self._settings)
+
+    def __len__(self) -> int:
+        """How many memories it holds."""
+        with self._open():
+            return len(self._rows)
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Add memories, replacing those with the same key; of one key twice, the last counts.
+
+        All or nothing: a tokenizer that raises leaves the store as it was.
+        """
+        latest = {record.key: record for record in records}
+        with self._open():
+            encoded = self._index.encode([record.text for record in latest.values()])
+            self._rows.remove(latest)
+            self._rows.add(list(latest), [record.serial for record in latest.values()])
+            self._index.append(encoded)
+            self._changed()
+            # Many at once are entered now, few when the next question comes, so that neither a
+            # long load nor a question after it does the same work over and over.
+            if self._index.pending > max(_PENDING, len(self._index.postings) // 2):
+                self._settle()
+
+    def remove(self, keys: Sequence[Key]) -> None:
+        """Drop memories from every answer at once; unknown keys are ignored.
+
+        Their words leave the index when it is next compacted, and are never in a `snapshot`.
+        """
+        with self._open():
+            self._rows.remove(keys)
+            self._changed()
+
+    def close(self) -> None:
+        """Let go of everything; closing twice is harmless."""
+        with self._lock:
+            self._closed = True
+            self._start(ScopedRows(), TokenIndex(self._analysis))
+
+    # -- asking -----------------------------------------------------------------------------------
+
+    def propose(self, query: StoreQuery, limit: int, *, level: int | None = None) -> list[str]:
+        """The memories with the highest ``bm25`` above 0, ties by id; see `Store.propose`.
+
+        Raises:
+            InvalidArgumentError: ``limit`` < 0.
+            StoreClosedError: Used after `close`.
+        """
+        if limit < 0:
+            raise InvalidArgumentError(f"limit: expected ≥ 0, got {limit!r}")
+        with self._open():
+            self._settle()
+            question = self._question(query)
+            if not limit or not len(question.stems):
+                return []
+            rows, scores = self._matches(question, self._rows.blocks(query, level))
+            return self._best(rows, scores, limit)
+
+    def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
+        """``bm25`` and ``coverage`` of each id; see `Store.observe`.
+
+        Edge cases: a query that is blank or all stop words has no ``bm25`` (reason NOT_APPLICABLE);
+        a memory that shares no term has 0.0.
+
+        Raises:
+            StoreClosedError: Used after `close`.
+        """
+        with self._open():
+            self._settle()
+            question = self._question(query)
+            located = self._rows.locate(query, ids)
+            known = np.flatnonzero(located >= 0)
+            rows = located[known]
+            bm25 = np.full(len(ids), np.nan)
+            coverage = np.full(len(ids), np.nan)
+            entries = self._index.read(rows)
+            if question.has_terms:
+                found = self._index.scan(entries, question.stems)
+                lengths = self._index.forward.lengths[rows[found.rows]]
+                bm25[known] = question.scores(found, lengths, found.rows, len(rows))
+            if question.word_count:
+                held = self._index.held(entries, question.tokens, len(rows))
+                coverage[known] = held / question.word_count
+            else:
+                coverage[known] = 1.0
+        reasons = np.where(located < 0, Reason.UNKNOWN, Reason.PRESENT).astype(np.int8)
+        absent = Reason.PRESENT if question.has_terms else Reason.NOT_APPLICABLE
+        return Observation(
+            {"bm25": bm25, "coverage": coverage},
+            {
+                "bm25": np.where(located < 0, Reason.UNKNOWN, absent).astype(np.int8),
+                "coverage": reasons,
+            },
+        )
+
+    def propose_many(
+        self, queries: Sequence[StoreQuery], limit: int, *, level: int | None = None
+    ) -> list[Sequence[str]]:
+        """`propose` for each query."""
+        return [self.propose(query, limit, level=level) for query in queries]
+
+    def observe_many(
+        self, queries: Sequence[StoreQuery], ids: Sequence[Sequence[str]]
+    ) -> Iterator[Observation]:
+        """`observe` for each query.
+
+        Raises:
+            ValueError: Not one list of ids for each query.
+        """
+        for query, asked in zip(queries, ids, strict=True):
+            yield self.observe(query, asked)
+
+    # -- keeping ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """The whole index as bytes, for a cache that spares reading all texts again.
+
+        Holds scopes, ids, serials and the words of the memories held now, and nothing of others:
+        the index is compacted first.
+        """
+        with self._open():
+            self._compact()
+            return pack(self._rows, self._index)
+
+    def restore(self, data: bytes, *, keys: Mapping[int, Key] | None = None) -> bool:
+        """Replace everything by a snapshot.
+
+        Args:
+            data: From `snapshot`.
+            keys: Serial → key of exactly the memories that must be in it. Give it when the truth
+                lies elsewhere: a snapshot of other memories is refused, and the ids are shared with
+                ``keys`` in place of being held once more.
+
+        Returns:
+            False, with nothing changed, when the data is malformed or truncated, comes from another
+            format, language, stemmer, list of stop words or tokenizer, or holds other memories.
+        """
+        with self._open():
+            restored = unpack(data, self._analysis, keys)
+            if restored is None:
+                return False
+            self._start(*restored)
+            return True
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with self._lock:
+            if self._closed:
+                raise StoreClosedError(f"store {self.name!r} was closed")
+            yield
+
+    def _start(self, rows: ScopedRows, index: TokenIndex) -> None:
+        self._rows = rows
+        self._index = index
+        self._renumbered()
+
+    def _renumbered(self) -> None:
+        self._corpora = Corpora(self._rows, self._index)
+        self._changed()
+
+    def _changed(self) -> None:
+        """What was counted before holds no more."""
+        self._corpora.forget()
+        self._questions: WeakKeyDictionary[StoreQuery, Question] = WeakKeyDictionary()
+
+    def _settle(self) -> None:
+        if self._rows.needs_compaction:
+            self._compact()
+        elif self._index.pending > _PENDING or self._index.postings.rows < self._rows.sorted_rows:
+            self._index.merge()
+            self._changed()
+
+    def _compact(self) -> None:
+        self._index.reorder(self._rows.compact())
+        self._renumbered()
+
+    def _question(self, query: StoreQuery) -> Question:
+        known = self._questions.get(query)
+        if known is None:
+            known = self._questions[query] = read_question(
+                query.text, self._index, self._corpora.find(query), k1=self._k1, b=self._b
+            )
+        return known
+
+    def _matches(
+        self, question: Question, blocks: RowBlocks
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that score above 0, ascending, and their scores."""
+        selection = select(
+            blocks, sorted_rows=self._rows.sorted_rows, covered=self._index.postings.rows
+        )
+        found = self._index.occurrences(selection, question.stems)
+        lengths = self._index.forward.lengths[found.rows]
+        if len(found) * _DENSE > len(self._index):
+            scores = question.scores(found, lengths, found.rows, len(self._index))
+            rows = np.flatnonzero(scores)
+            return rows, scores[rows]
+        rows, slots = np.unique(found.rows, return_inverse=True)
+        scores = question.scores(found, lengths, slots, len(rows))
+        return rows[scores > 0], scores[scores > 0]
+
+    def _best(self, rows: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[str]:
+        """The ids of the ``limit`` highest scores, best first, ties by id."""
+        ids = self._rows.ids
+        if len(rows) > limit:
+            boundary = np.partition(scores, len(scores) - limit)[-limit]
+            above = scores > boundary
+            tied = [ids[row] for row in rows[scores == boundary].tolist()]
+            rows, scores = rows[above], scores[above]
+            last = heapq.nsmallest(limit - len(rows), tied)
+        else:
+            last = []
+        pairs = zip((-scores).tolist(), [ids[row] for row in rows.tolist()], strict=True)
+        return [identifier for _, identifier in sorted(pairs)] + last

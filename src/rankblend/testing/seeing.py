@@ -1,0 +1,220 @@
+"""Tests of who sees what: visibility is authorization and comes before everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from rankblend.relevance.scope import Scope
+from rankblend.stores.protocol import Reach, Reason, Record, Statistics, StoreQuery
+from rankblend.testing.subject import EVERYTHING, LEVELS, Filled, StoreHooks
+from rankblend.testing.worlds import (
+    BELOW,
+    HOME,
+    LOOKALIKES,
+    OTHER_ROOTS,
+    TENANT,
+    USER,
+    crowd,
+    home_query,
+    memory,
+    standard_world,
+)
+
+__all__ = ["VisibilityTests"]
+
+
+class VisibilityTests(StoreHooks):
+    """What a query cannot see is never proposed, never told from the unknown, and has no effect."""
+
+    def test_propose_gives_only_visible_ids(self) -> None:
+        """From every scope of the world, at every level, with either reach."""
+        world = standard_world(self.dimension)
+        with self.filled(world) as filled:
+            for query in self._questions():
+                for level in LEVELS:
+                    allowed = filled.visible(query, level)
+                    extra = set(filled.propose(query, EVERYTHING, level)) - set(allowed)
+                    assert not extra, (
+                        f"proposed {sorted(extra)} to {[str(scope) for scope in query.scopes]}, "
+                        f"level {level}, reach {query.reach}"
+                    )
+
+    def test_observe_when_an_id_is_invisible_then_it_is_like_an_unknown_one(self) -> None:
+        """The same NaN and the same reason: that a memory exists is not for everybody."""
+        world = standard_world(self.dimension)
+        with self.filled(world) as filled:
+            for query in self._questions():
+                visible = set(filled.visible(query))
+                hidden = sorted({record.id for record in world} - visible)
+                self._check_unknown(filled, query, hidden)
+
+    def test_sibling_scopes_play_no_part(self) -> None:
+        """With strict statistics, better matches beside the query's path change nothing at all."""
+        query = evolve(home_query(self.dimension), statistics=Statistics.VISIBLE)
+        self._check_no_part(query, LOOKALIKES)
+
+    def test_other_tenants_play_no_part(self) -> None:
+        """Nothing outside the first scope level changes anything, whatever it is called."""
+        for statistics in (Statistics.ROOT, Statistics.VISIBLE):
+            query = evolve(home_query(self.dimension), statistics=statistics)
+            self._check_no_part(query, OTHER_ROOTS)
+
+    def test_descendants_play_no_part_unless_reach_is_subtree(self) -> None:
+        """What is stored below the query's scope is invisible from it."""
+        query = evolve(home_query(self.dimension), statistics=Statistics.VISIBLE)
+        self._check_no_part(query, (BELOW, BELOW / "step:1"))
+
+    def test_propose_when_a_level_is_given_then_only_that_level_answers(self) -> None:
+        """Each level exactly, and all levels together are what no level gives."""
+        with self.filled(standard_world(self.dimension)) as filled:
+            for query in self._questions():
+                together: list[str] = []
+                for level in range(6):
+                    proposed = filled.propose(query, EVERYTHING, level)
+                    extra = set(proposed) - set(filled.visible(query, level))
+                    assert not extra, f"level {level} proposed {sorted(extra)}"
+                    together += proposed
+                assert sorted(together) == sorted(filled.propose(query, EVERYTHING)), (
+                    "the levels together do not give what is given without a level"
+                )
+
+    def test_reach_when_it_is_subtree_then_descendants_are_at_distance_zero(self) -> None:
+        """From a host's scope all that is stored below is seen as if it were stored there."""
+        with self.filled(standard_world(self.dimension)) as filled:
+            at_home = replaced(home_query(self.dimension), USER)
+            below = replaced(home_query(self.dimension), BELOW)
+            subtree = evolve(at_home, reach=Reach.SUBTREE)
+            ids = ["below-mb", "below-mm", "home-m", "home-x"]
+            own, seen = filled.observe(below, ids), filled.observe(subtree, ids)
+            for name, column in own.columns.items():
+                held = (own.reason(name) != Reason.UNKNOWN) & ~np.isnan(column)
+                lost = held & (seen.reason(name) == Reason.UNKNOWN)
+                assert not lost.any(), f"{name}: a descendant is unknown under reach subtree"
+            self._check_unknown(filled, at_home, ["below-mb", "below-mm", "home-m", "home-x"])
+            deeper = [id_ for id_ in filled.propose(subtree, EVERYTHING, 0) if id_[:4] != "user"]
+            assert set(filled.propose(subtree, EVERYTHING, 0)) <= set(filled.visible(subtree, 0))
+            above = filled.propose(evolve(below, scopes=(BELOW,)), EVERYTHING)
+            if self.proposes and any(id_[:4] in ("home", "belo") for id_ in above):
+                assert deeper, "descendants are visible, yet none is proposed at level 0"
+
+    def test_admitted_when_it_excludes_then_the_memory_is_like_an_unknown_one(self) -> None:
+        """The mask limits proposals and observations; a serial beyond its end is excluded."""
+        with self.filled(standard_world(self.dimension)) as filled:
+            query = home_query(self.dimension)
+            odd = filled.admitting(query, lambda record: record.serial % 2 == 1)
+            assert odd.admitted is not None
+            short = evolve(odd, admitted=np.ones(len(odd.admitted) // 2, dtype=np.bool_))
+            nothing = evolve(odd, admitted=np.zeros(0, dtype=np.bool_))
+            for question in (odd, short, nothing):
+                visible = filled.visible(question)
+                extra = set(filled.propose(question, EVERYTHING)) - set(visible)
+                assert not extra, f"proposed what is not admitted: {sorted(extra)}"
+                hidden = sorted(set(filled.visible(query)) - set(visible))
+                self._check_unknown(filled, question, hidden)
+
+    def test_admitted_when_it_excludes_nothing_then_it_changes_nothing(self) -> None:
+        """A mask of everything is no mask."""
+        with self.filled(standard_world(self.dimension)) as filled:
+            query = home_query(self.dimension)
+            everyone = filled.admitting(query, lambda record: True)
+            self.assert_alike(filled, filled, query, asked=everyone)
+
+    def test_id_when_stored_at_several_scopes_then_the_nearest_is_seen(self) -> None:
+        """Exchanging two memories farther up changes nothing for an id that is held nearer."""
+        near = memory(HOME, "both", 2, number=1, dimension=self.dimension)
+        far = memory(TENANT, "both", 4, number=2, dimension=self.dimension)
+        other = memory(TENANT, "other", 1, number=3, dimension=self.dimension)
+        swapped = [
+            evolve(other, key=far.key, links=far.links),
+            evolve(far, key=other.key, links=other.links),
+        ]
+        world = standard_world(self.dimension)
+        query = home_query(self.dimension)
+        with (
+            self.filled([*world, near, far, other]) as one,
+            self.filled([*world, *swapped, near]) as two,
+        ):
+            self.assert_same(
+                one.observe(query, ["both"]), two.observe(query, ["both"]), "nearest of two"
+            )
+            for filled in (one, two):
+                for level in (1, 2, 3):
+                    proposed = filled.propose(query, EVERYTHING, level)
+                    assert "both" not in proposed, f"level {level} proposed a hidden memory"
+
+    def test_id_when_its_nearest_memory_goes_then_the_next_one_is_seen(self) -> None:
+        """At once, as if the nearer one had never been."""
+        near = memory(HOME, "both", 2, number=1, dimension=self.dimension)
+        far = memory(TENANT, "both", 4, number=2, dimension=self.dimension)
+        world = standard_world(self.dimension)
+        query = home_query(self.dimension)
+        with self.filled([*world, near, far]) as filled, self.filled([*world, far]) as fresh:
+            filled.erase([near.key])
+            self.assert_alike(filled, fresh, query)
+
+    def test_query_when_it_names_several_scopes_then_it_sees_what_each_sees(self) -> None:
+        """The union, each memory at its least distance."""
+        there = TENANT / "user:8"
+        extra = [
+            memory(there, f"there-{n}", n, number=n, dimension=self.dimension) for n in range(4)
+        ]
+        with self.filled([*standard_world(self.dimension), *extra]) as filled:
+            query = home_query(self.dimension)
+            both = evolve(query, scopes=(HOME, there))
+            for level in LEVELS:
+                allowed = filled.visible(both, level)
+                assert set(filled.propose(both, EVERYTHING, level)) <= set(allowed)
+            one, two = query, evolve(query, scopes=(there,))
+            for question in (one, two):
+                alone, seen = (
+                    filled.observe(asked, filled.visible(question)) for asked in (question, both)
+                )
+                for name in alone.columns:
+                    lost = (alone.reason(name) != Reason.UNKNOWN) & (
+                        seen.reason(name) == Reason.UNKNOWN
+                    )
+                    assert not lost.any(), f"{name}: visible alone, unknown to two scopes"
+            hidden = set(filled.visible(two)) - set(filled.visible(one))
+            self._check_unknown(filled, one, sorted(hidden))
+
+    def _questions(self) -> list[StoreQuery]:
+        query = home_query(self.dimension)
+        places: list[tuple[Scope, ...]] = [
+            *((scope,) for scope in (HOME, USER, TENANT, BELOW, *LOOKALIKES, *OTHER_ROOTS)),
+            (HOME, OTHER_ROOTS[0]),
+            (LOOKALIKES[0], BELOW),
+            (Scope.parse("tenant:nowhere/user:7"),),
+        ]
+        reaches = (Reach.ANCESTORS, Reach.SUBTREE)
+        return [evolve(query, scopes=place, reach=reach) for place in places for reach in reaches]
+
+    def _check_no_part(self, query: StoreQuery, scopes: Iterable[Scope]) -> None:
+        world = standard_world(self.dimension)
+        hidden = crowd(scopes, each=12, dimension=self.dimension)
+        with self.filled(world) as calm, self.filled([*hidden, *world]) as crowded:
+            self.assert_alike(crowded, calm, query)
+            self._check_unknown(crowded, query, _ids(hidden))
+            crowded.erase([record.key for record in hidden])
+            self.assert_alike(crowded, calm, query)
+
+    def _check_unknown(self, filled: Filled, query: StoreQuery, ids: Sequence[str]) -> None:
+        seen = filled.observe(query, [*ids, "nobody"])
+        for name, column in seen.columns.items():
+            shown = [id_ for id_, value in zip(ids, column, strict=False) if not np.isnan(value)]
+            assert not shown, f"{name}: a value for {shown[0]!r}, which the query cannot see"
+            reasons = seen.reason(name)
+            assert (reasons == Reason.UNKNOWN).all(), (
+                f"{name}: reasons {set(reasons.tolist())} tell the invisible from the unknown"
+            )
+
+
+def replaced(query: StoreQuery, scope: Scope) -> StoreQuery:
+    """The question asked at another scope."""
+    return evolve(query, scopes=(scope,))
+
+
+def _ids(records: Iterable[Record]) -> list[str]:
+    return [record.id for record in records]
