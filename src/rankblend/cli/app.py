@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the shape of a typer callback
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"rankblend {__version__}")
         raise typer.Exit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from attrs import evolve
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,8 @@ from rankblend.cli.table import recall_table
 from rankblend.demo import ASKED_AT, QUESTION, SCOPE, open_demo
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import Memory, Recall
+from rankblend.relevance.blend import ScopeBlend
+from rankblend.relevance.missing import Zero
 
 __all__ = ["demo"]
 
@@ -52,7 +55,7 @@ def demo(
 
 
 def _explained(result: Recall) -> None:
-    lacking = [m for m in result if len(m.signals.present()) < len(result.profile.scored_signals)]
+    lacking = [m for m in result if len(m.signals.present()) < len(result.profile.signals_scored)]
     if lacking:
         output.print(Rule("why it stands there", style="dim"))
         output.print(result.explain(lacking[0].memory.id))
@@ -61,14 +64,17 @@ def _explained(result: Recall) -> None:
 def _absence(memory: Memory, result: Recall, recipe: RankingProfile) -> None:
     """The memory that gains most from absence not being zero."""
     zero = memory.recall(
-        QUESTION, scope=SCOPE, profile=recipe.with_missing("zero"), top=len(memory)
+        QUESTION,
+        scope=SCOPE,
+        profile=evolve(recipe, score=evolve(recipe.score, missing=Zero())),
+        top=len(memory),
     )
     rank_under_zero = {identifier: rank for rank, identifier in enumerate(zero.ids, start=1)}
     gains = [(rank_under_zero.get(m.memory.id, 0) - m.rank, m) for m in result]
     gain, match = max(gains, key=lambda pair: pair[0], default=(0, None))
     if match is None or gain <= 0:
         return
-    absent = sorted(result.profile.scored_signals - match.signals.present().keys())
+    absent = sorted(result.profile.signals_scored - match.signals.present().keys())
     output.print(Rule("absence is not zero", style="dim"))
     output.print(
         Text.assemble(
@@ -84,7 +90,9 @@ def _scopes(memory: Memory, recipe: RankingProfile) -> None:
     columns = []
     for mode in ("off", "blend", "backfill"):
         table.add_column(mode, ratio=1, no_wrap=True, overflow="ellipsis")
-        found = memory.recall(QUESTION, scope=SCOPE, profile=recipe.with_scope(mode), top=6)
+        found = memory.recall(
+            QUESTION, scope=SCOPE, profile=evolve(recipe, scope=ScopeBlend(mode)), top=6
+        )
         columns.append(
             [
                 Text.assemble((f"{'↑' * m.distance or '·':<3}", "cyan" if m.distance else "green"),
@@ -104,6 +112,4 @@ def _compared(memory: Memory, result: Recall) -> None:
     output.print(Rule(f"{result.profile.name} against {other.profile.name}", style="dim"))
     output.print(comparison)
     if len(result) > 1 and (swap := result.swap(result.ids[0], result.ids[1])) is not None:
-        output.print(
-            f"The first two would change places with one weight: {swap}", style="dim"
-        )
+        output.print(f"The first two would change places with one weight: {swap}", style="dim")

@@ -20,8 +20,10 @@ def recall(
     query: Annotated[str, typer.Argument(help="The question; '' for a cold start.")],
     db: Annotated[Path, typer.Option("--db", help="The memory file.")],
     scope: Annotated[
-        list[str], typer.Option("--scope", help="Whose memories, e.g. tenant:acme/user:7; repeat "
-                                                "for several.")  # fmt: skip
+        list[str],
+        typer.Option(
+            "--scope", help="Whose memories, e.g. tenant:acme/user:7; repeat for several."
+        ),
     ],
     profile: Annotated[
         str, typer.Option("--profile", help="A preset, or a path to a .toml.")
@@ -50,9 +52,7 @@ def recall(
     ] = None,
     embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Plain JSON on standard output.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail when a store fails.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail when a store fails.")] = False,
 ) -> None:
     """Ask a memory file and rank what it knows."""
     if not db.exists():

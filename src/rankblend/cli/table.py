@@ -30,7 +30,7 @@ def recall_table(result: Recall) -> Table:
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
     for name in names:
-        table.add_column(name[:_WIDTH + 3], no_wrap=True, min_width=_WIDTH)
+        table.add_column(name[: _WIDTH + 3], no_wrap=True, min_width=_WIDTH)
     table.add_column("layer", no_wrap=True)
     table.add_column("up", justify="right", no_wrap=True)
     table.add_column("memory", ratio=1, no_wrap=True, overflow="ellipsis")
@@ -49,7 +49,7 @@ def recall_table(result: Recall) -> Table:
 def _weights(result: Recall) -> list[tuple[str, float]]:
     """Signals that some weight above 0 reaches, in the order of the recipe."""
     table = result.ranking.derived.table
-    scored = result.profile.scored_signals
+    scored = result.profile.signals_scored
     return [(name, 1.0) for name in table.names if name in scored]
 
 

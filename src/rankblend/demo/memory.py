@@ -33,7 +33,6 @@ def open_demo(
     The tickets of ``imported.jsonl`` come from a system that had no embedder: similarity is absent
     for them, which is not the same as 0.
     """
-
     memory = Memory.open(
         path,
         embedder=embedder,

@@ -21,7 +21,7 @@ class TrackRecord:
     """How often procedures ran and worked; it observes, and leaves proposing to others."""
 
     name = "track_record"
-    emits = (*_COUNTS, "age_last_run")
+    emits: tuple[str, ...] = (*_COUNTS, "age_last_run")
 
     def __init__(self) -> None:
         self._records: dict[Key, Record] = {}

@@ -88,8 +88,10 @@ def weighted_scores(
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted sums, divided by the present weight or by all weight, pulled toward a prior.
 
-    score = (factor · Σ wᵢvᵢ + pull · prior) / (D + pull), at most 1, where the sum runs over the
-    present and the filled inputs and D is the present weight, or all weight. 0 where D + pull is 0.
+    score = (factor · Σ wᵢvᵢ + pull · prior) / (D + pull), where the sum runs over the present and
+    the filled inputs and D is the present weight, or all weight. 0 where D + pull is 0. Never above
+    1, without clamping: both sums run in the same order, no term above the line exceeds its partner
+    below, and rounding keeps that order.
 
     Args:
         columns: s arrays (n,), NaN absent; any strides.
@@ -152,7 +154,6 @@ def weighted_scores(
             np.divide(numerator, weight + pull, out=numerator)
         else:
             np.divide(numerator, np.fmax(weight, _TINY), out=numerator)
-        np.fmin(numerator, 1.0, out=numerator)
     return scores, present
 
 

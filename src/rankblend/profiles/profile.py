@@ -166,7 +166,10 @@ class RankingProfile:
         """
         problems = Problems(self.name)
         held = dict(self.score.weights)
-        for name, value in problems.table(("score", "weights"), weights).items():
+        if not isinstance(weights, Mapping):
+            problems.expected(("score", "weights"), "a table of weights", weights)
+            problems.raise_if_any()
+        for name, value in weights.items():
             path = ("score", "weights", str(name))
             if name not in held:
                 problems.unknown(path, "input", str(name), held)

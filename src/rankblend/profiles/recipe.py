@@ -69,7 +69,7 @@ class Floor:
     absent: str = "pass"
 
 
-@frozen(unsafe_hash=False)
+@frozen
 class Floors:
     """What a memory must reach to be returned, judged before the scope is folded in.
 
@@ -80,6 +80,10 @@ class Floors:
 
     min_score: float | None = None
     signals: Mapping[str, Floor] = field(factory=dict, converter=read_only)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only mapping cannot be pickled or copied; its contents can.
+        return Floors, (self.min_score, dict(self.signals))
 
 
 @frozen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rankblend.recall.answer import Reranker, Serving
 from rankblend.recall.candidates import Candidates, EvidenceColumn, group_equivalents
 from rankblend.recall.compare import Comparison, Move, Swap
 from rankblend.recall.engine import default_stores
@@ -10,6 +9,7 @@ from rankblend.recall.explain import Explanation, ExplanationRow
 from rankblend.recall.match import Match, Recall, StoredMemory
 from rankblend.recall.memory import Memory, stored_embedder
 from rankblend.recall.portable import read_lines
+from rankblend.recall.question import Reranker, Serving
 from rankblend.recall.ranking import Fate, Ranking, Verdict, rank_candidates
 from rankblend.recall.trace import Trace
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +21,25 @@ from rankblend.stores.protocol import Key, Link, Reach, Record, Seed
 
 __all__ = [
     "MAX_ID",
+    "MAX_LABEL",
     "MAX_TEXT",
     "Problems",
     "as_datetime",
+    "read_filters",
     "read_ids",
+    "read_query",
+    "read_reach",
     "read_record",
     "read_scope",
     "read_scopes",
     "read_seeds",
     "read_time",
+    "read_vector",
 ]
 
 MAX_TEXT = 1_000_000
 MAX_ID = 512
+MAX_LABEL = 100
 _LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
 
 
@@ -57,6 +64,12 @@ class Problems:
             return
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             self.add(f"{name}: expected None or an integer ≥ {least}, got {value!r:.40}")
+
+    def seconds(self, name: str, value: object) -> None:
+        """Note a problem unless ``value`` is None or a finite number of seconds above 0."""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and 0 < float(value) < math.inf):  # type: ignore[arg-type]
+            self.add(f"{name}: expected None or a positive number of seconds, got {value!r:.40}")
 
     def fraction(self, name: str, value: object) -> float | None:
         """The value as a float in [0, 1], or None; notes a problem otherwise."""
@@ -204,13 +217,11 @@ def read_record(
     identifier = problems.text(f"{where}id", id, limit=MAX_ID)
     if any(unicodedata.category(char) == "Cc" for char in identifier):
         problems.add(f"{where}id: control characters are not allowed")
-    layer_name = problems.text(f"{where}layer", layer, limit=100)
+    layer_name = problems.text(f"{where}layer", layer, limit=MAX_LABEL)
     slot = None if key is None else problems.text(f"{where}key", key, limit=MAX_ID)
-    numbers = {
-        name: problems.fraction(f"{where}{name}", value)
-        for name, value in (("salience", salience), ("confidence", confidence))
-    }
-    labels = {}
+    importance = problems.fraction(f"{where}salience", salience)
+    certain = problems.fraction(f"{where}confidence", confidence)
+    labels: dict[str, Any] = {}
     for name, value in (("review", review), ("maturity", maturity), ("certainty", certainty)):
         if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
             known = ", ".join(_LABELS[name])
@@ -233,8 +244,9 @@ def read_record(
         slot=slot,
         expires=until,
         metadata=described,
-        **numbers,
-        **labels,  # type: ignore[arg-type]
+        salience=importance,
+        confidence=certain,
+        **labels,
     )
 
 
@@ -274,7 +286,7 @@ def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...
             problems.add(f"{name}[{position}]: expected an id or a Link")
             continue
         problems.text(f"{name}[{position}].target", link.target, limit=MAX_ID)
-        problems.text(f"{name}[{position}].kind", link.kind, limit=100)
+        problems.text(f"{name}[{position}].kind", link.kind, limit=MAX_LABEL)
         weight = problems.fraction(f"{name}[{position}].weight", link.weight)
         if weight == 0.0:
             problems.add(f"{name}[{position}].weight: expected a number above 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,11 +90,11 @@ class Comparison:
         from rich.table import Table
 
         texts = {m.memory.id: m.memory.text for m in (*self.before, *self.after)}
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column(self.before.profile.name, justify="right")
-        table.add_column("")
-        table.add_column(self.after.profile.name, justify="right")
-        table.add_column("memory", no_wrap=True, overflow="ellipsis")
+        table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+        table.add_column(self.before.profile.name, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+        table.add_column(self.after.profile.name, justify="right", no_wrap=True)
+        table.add_column("memory", ratio=1, no_wrap=True, overflow="ellipsis")
         for move in self.moves:
             table.add_row(
                 _rank(move.before), _arrow(move), _rank(move.after), texts.get(move.id, move.id)
@@ -136,9 +137,7 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
     rows = []
     for identifier in (first, second):
         position = (
-            ranking.candidates.ids.index(identifier)
-            if identifier in ranking.candidates.ids
-            else -1
+            ranking.candidates.ids.index(identifier) if identifier in ranking.candidates.ids else -1
         )
         found = np.flatnonzero(ranking.rows == position)
         if not found.size:
@@ -147,9 +146,7 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
     lead = _lead_function(ranking, rows)
     best: Swap | None = None
     for path, node_name, weight_name, weight, scale in _weights(ranking):
-        needed = _nearest_sign_change(
-            lambda value, where=(node_name, weight_name): lead(*where, value), weight, scale
-        )
+        needed = _nearest_sign_change(partial(lead, node_name, weight_name), weight, scale)
         if needed is not None and (
             best is None or abs(needed - weight) < abs(best.needed - best.weight)
         ):

@@ -94,9 +94,7 @@ def collapse(
     representative_of: dict[int, int] = {}
     for i in by_nearness:
         representative_of.setdefault(int(candidates.groups[i]), i)
-    stands_for = np.array(
-        [representative_of[int(group)] for group in candidates.groups], np.int64
-    )
+    stands_for = np.array([representative_of[int(group)] for group in candidates.groups], np.int64)
     kept = np.flatnonzero(stands_for == np.arange(n))
     if kept.size == n:
         return derived, kept, stands_for
@@ -109,8 +107,8 @@ def collapse(
             continue
         strongest = values[:, column].copy()
         lender, reason = lenders[name].copy(), reasons[name].copy()
-        for i in np.flatnonzero(stands_for != np.arange(n)):
-            to = stands_for[i]
+        for i in np.flatnonzero(stands_for != np.arange(n)).tolist():
+            to = int(stands_for[i])
             offered = derived.table.values[i, column]
             if not np.isnan(offered) and not strongest[to] >= offered:
                 strongest[to], lender[to], reason[to] = offered, i, Reason.PRESENT
@@ -170,8 +168,8 @@ def _first_present(
     reason = np.full(n, Reason.NOT_EMITTED, np.int8)
     for offered, why in columns:
         absent = np.isnan(value)
-        reason = np.where(
-            absent & (_TELL_RANK[why] < _TELL_RANK[reason]), why, reason
-        ).astype(np.int8)
+        reason = np.where(absent & (_TELL_RANK[why] < _TELL_RANK[reason]), why, reason).astype(
+            np.int8
+        )
         value = np.where(absent, offered, value)
     return value, reason

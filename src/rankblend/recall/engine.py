@@ -27,9 +27,7 @@ __all__ = ["CATALOG_STORES", "Engine", "default_stores"]
 CATALOG_STORES = ("activity", "catalog")
 
 
-def default_stores(
-    *, tokenizer: Callable[[str], Sequence[str]] | None = None
-) -> tuple[Store, ...]:
+def default_stores(*, tokenizer: Callable[[str], Sequence[str]] | None = None) -> tuple[Store, ...]:
     """Fresh stores beside the catalog's own two: vectors, keywords and graph.
 
     ``Memory.open(path, stores=[*default_stores(), mine])`` adds a store of one's own.
@@ -59,7 +57,9 @@ class Engine:
     ) -> None:
         everyone: tuple[Store, ...] = (CatalogStore(view), ActivityStore(view), *stores)
         names = [store.name for store in everyone]
-        problems = [f"stores: {name!r} is no identifier" for name in names if not is_identifier(name)]
+        problems = [
+            f"stores: {name!r} is no identifier" for name in names if not is_identifier(name)
+        ]
         problems += [
             f"stores: two stores are called {name!r}"
             for name in dict.fromkeys(names)
@@ -88,7 +88,8 @@ class Engine:
         Args:
             changed: Current records of memories written.
             removed: Keys of memories erased, before ``changed`` is looked at.
-            edges: Edges written; ``edges_removed``: edges erased.
+            edges: Edges written.
+            edges_removed: Edges erased.
             without: Stores that know already.
         """
         self.equivalents.remove(removed)

@@ -23,9 +23,7 @@ class Equivalents:
         """Take the links of memories, replacing what they linked before."""
         for record in records:
             targets = tuple(
-                link.target
-                for link in record.links
-                if link.kind == EQUIVALENT and link.verified
+                link.target for link in record.links if link.kind == EQUIVALENT and link.verified
             )
             if targets:
                 self._links[record.key] = targets
@@ -53,10 +51,7 @@ class Equivalents:
         """Pairs of ids that visible, verified links join; both ends are among the keys."""
         ids = {key.id for key in keys}
         found = [
-            (key.id, target)
-            for key in keys
-            for target in self._links.get(key, ())
-            if target in ids
+            (key.id, target) for key in keys for target in self._links.get(key, ()) if target in ids
         ]
         found += [
             (source, target)

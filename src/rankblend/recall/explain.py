@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,20 +124,10 @@ class Explanation:
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(width=100, no_color=True, highlight=False, file=_Nowhere())
+        console = Console(width=100, no_color=True, highlight=False, file=StringIO())
         with console.capture() as capture:
             console.print(self)
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
-
-
-class _Nowhere:
-    """A file that keeps nothing; the console captures what is printed."""
-
-    def write(self, _: str) -> int:
-        return 0
-
-    def flush(self) -> None:
-        return None
 
 
 def explain(ranking: Ranking, identifier: str) -> Explanation:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankblend.errors import CacheWarning
 from rankblend.recall.engine import CATALOG_STORES, Engine
@@ -115,7 +119,14 @@ class LiveEngine(Engine):
         self._warn_if_behind()
         return count
 
-    def at(self, as_of: float, roots: Set[Scope]) -> Engine:
+    def replace_vectors(self, vectors: Mapping[Key, NDArray[np.float32]], embedder: str) -> None:
+        """Store other vectors for all memories, and fill the vector stores anew."""
+        with self.lock.writing():
+            self._apply(self.catalog.refresh())
+            self.catalog.replace_vectors(vectors, embedder=embedder)
+            self._fill_anew()
+
+    def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """A separate engine with the revisions of some roots that were valid at a time.
 
         Vectors, keywords and graph are filled anew, so that nothing later, not even a statistic,
@@ -134,9 +145,7 @@ class LiveEngine(Engine):
                 self.layers,
             )
             edges = [
-                edge
-                for edge in self.catalog.iter_edges(as_of=as_of)
-                if edge.scope.root in roots
+                edge for edge in self.catalog.iter_edges(as_of=as_of) if edge.scope.root in roots
             ]
             shared = frozenset(self.stores) - {
                 name for name, store in self.stores.items() if isinstance(store, rebuilt)
@@ -155,9 +164,12 @@ class LiveEngine(Engine):
         for name, store in self.stores.items():
             if isinstance(store, KeywordStore):
                 kept = self.catalog.load_cache(name)
-                if kept is not None and self.catalog.changes(kept[0]).complete:
-                    if store.restore(kept[1]):
-                        restored[name] = kept[0]
+                if (
+                    kept is not None
+                    and self.catalog.changes(kept[0]).complete
+                    and store.restore(kept[1])
+                ):
+                    restored[name] = kept[0]
         return restored
 
     def _apply(self, changes: Changes) -> None:

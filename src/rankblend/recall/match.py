@@ -67,7 +67,7 @@ class StoredMemory:
         """The public view of a stored record."""
         created, at = as_datetime(record.created), as_datetime(record.at)
         assert created is not None
-        assert at is not None  # noqa: PT018 - both are always stored
+        assert at is not None
         return cls(
             record.id, record.scope, record.text, record.layer, record.slot, created, at,
             as_datetime(record.used), record.uses, record.salience, record.confidence,

@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import os
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-from attrs import evolve
-from numpy.typing import NDArray
-
 from rankblend.embedders import Embedder, checked, identity
 from rankblend.errors import (
-    EmbedderMismatchError,
-    InvalidArgumentError,
     MemoryNotFoundError,
     ScopeMismatchError,
-    StoreClosedError,
 )
-from rankblend.profiles import RankingProfile, load_profile
+from rankblend.profiles import load_profile
 from rankblend.recall import arguments
-from rankblend.recall.answer import Question, Reranker, answer
 from rankblend.recall.arguments import Problems
-from rankblend.recall.asking import drive, drive_async
-from rankblend.recall.engine import Engine, default_stores
+from rankblend.recall.embedding import EMBEDDER, check_embedder, embed_items
+from rankblend.recall.engine import default_stores
+from rankblend.recall.items import read_edges, read_items
 from rankblend.recall.live import LiveEngine
-from rankblend.recall.match import Recall, StoredMemory
 from rankblend.recall.portable import export_lines, write_lines
-from rankblend.recall.snapshot import Snapshots
-from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog import Catalog, Filters
+from rankblend.recall.question import Reranker
+from rankblend.recall.reader import MemoryReader, ProfileLike, ScopeLike
+from rankblend.stores.catalog import Catalog
 from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
-from rankblend.stores.protocol import Edge, Key, Link, Record, Seed, Statistics, Store
+from rankblend.stores.protocol import Key, Link, Statistics, Store
 
 __all__ = ["Memory", "stored_embedder"]
 
-ScopeLike = Scope | str
-_EMBEDDER = "embedder"
-_REMEMBER_DEFAULTS: Mapping[str, object] = {
-    "id": None, "layer": "semantic", "key": None, "salience": None, "confidence": None,
-    "review": None, "maturity": None, "certainty": None, "links": (), "at": None, "expires": None,
-    "metadata": None, "vector": None,
-}  # fmt: skip
 
-
-class Memory:
+class Memory(MemoryReader):
     """A multi-layer memory in one file: several stores, one explained ranking.
 
     Open it with `Memory.open`; use it as a context manager or call `close`. It may be used from
@@ -64,38 +46,13 @@ class Memory:
         >>> memory.close()
     """
 
-    def __init__(
-        self,
-        engine: LiveEngine,
-        *,
-        embedder: Embedder | None,
-        profile: RankingProfile,
-        reranker: Reranker | None,
-        clock: Callable[[], datetime],
-        store_timeout: float | None,
-        statistics: Statistics,
-        allow_subtree: bool,
-        count_tokens: Callable[[str], int],
-    ) -> None:
-        self._engine = engine
-        self._embedder = embedder
-        self._profile = profile
-        self._reranker = reranker
-        self._clock = clock
-        self._store_timeout = store_timeout
-        self._statistics = statistics
-        self._allow_subtree = allow_subtree
-        self._count_tokens = count_tokens
-        self._snapshots = Snapshots(engine)
-        self._closed = False
-
     @classmethod
     def open(
         cls,
         path: str | os.PathLike[str],
         *,
         embedder: Embedder | None = None,
-        profile: RankingProfile | str | os.PathLike[str] = "default",
+        profile: ProfileLike = "default",
         stores: Iterable[Store] | None = None,
         reranker: Reranker | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
@@ -132,13 +89,7 @@ class Memory:
             CatalogCorruptError, CatalogVersionError, CatalogBusyError: The file.
         """
         problems = Problems()
-        if store_timeout is not None and not (
-            isinstance(store_timeout, int | float)
-            and not isinstance(store_timeout, bool)
-            and math.isfinite(store_timeout)
-            and store_timeout > 0
-        ):
-            problems.add("store_timeout: expected None or a positive number of seconds")
+        problems.seconds("store_timeout", store_timeout)
         if statistics not in set(Statistics):
             problems.add(f"statistics: expected root, visible or store, got {statistics!r:.40}")
         for name, value in (
@@ -168,7 +119,7 @@ class Memory:
                 allow_subtree=bool(allow_subtree),
                 count_tokens=token_counter or _quarter_of_the_characters,
             )
-            memory._check_embedder()
+            check_embedder(catalog, embedder)
         except BaseException:
             catalog.close()
             raise
@@ -204,9 +155,11 @@ class Memory:
             layer: Its layer; see `LayerPolicy`.
             key: What it is about: in layers with policy ``shadow`` the nearest scope's memory of a
                 key hides those farther up.
-            salience, confidence: In [0, 1]; None says nothing, which is not 0.
-            review: ``confirmed``, ``unreviewed`` or ``flagged``; maturity: ``settled`` or
-                ``provisional``; certainty: ``stated`` or ``inferred``.
+            salience: Importance in [0, 1]; None says nothing, which is not 0.
+            confidence: How sure the writer is, in [0, 1], or None.
+            review: ``confirmed``, ``unreviewed``, ``flagged`` or None.
+            maturity: ``settled``, ``provisional`` or None.
+            certainty: ``stated``, ``inferred`` or None.
             links: Ids of memories or names of entities, or `Link`s.
             at: Valid from; None for now.
             expires: Not shown from then on.
@@ -229,13 +182,12 @@ class Memory:
         }  # fmt: skip
         return self._remember([item], named=False, embed=True)[0]
 
-    def remember_many(
-        self, items: Iterable[Mapping[str, Any]], *, embed: bool = True
-    ) -> list[str]:
+    def remember_many(self, items: Iterable[Mapping[str, Any]], *, embed: bool = True) -> list[str]:
         """Store several memories in one transaction: all of them, or none.
 
         Args:
-            items: Mappings with the arguments of `remember`.
+            items: Mappings with the arguments of `remember`; those moved from elsewhere may bring
+                ``uses`` and ``used`` too.
             embed: False leaves memories that bring no vector without one; `reembed` makes them
                 later.
 
@@ -266,14 +218,12 @@ class Memory:
 
     def link_many(self, links: Iterable[Mapping[str, Any]], *, scope: ScopeLike) -> None:
         """Join many pairs of nodes in one transaction; see `link`."""
-        self._open_engine().add_edges(_read_edges(links, scope))
+        self._open_engine().add_edges(read_edges(links, scope))
 
-    def unlink(
-        self, source: str, target: str, *, scope: ScopeLike, kind: str = "related"
-    ) -> int:
+    def unlink(self, source: str, target: str, *, scope: ScopeLike, kind: str = "related") -> int:
         """Remove what `link` made at exactly this scope; returns how many links that were."""
         item = {"source": source, "target": target, "kind": kind}
-        return self._open_engine().remove_edges(_read_edges([item], scope))
+        return self._open_engine().remove_edges(read_edges([item], scope))
 
     def forget(self, ids: str | Iterable[str], *, scope: ScopeLike) -> int:
         """Erase memories stored at exactly this scope, with all their revisions.
@@ -290,135 +240,26 @@ class Memory:
         engine = self._open_engine()
         return engine.reinforce(self._owned(engine, ids, scope), self._now(None))
 
-    # Reading
-
-    def recall(
-        self,
-        query: str,
-        *,
-        scope: ScopeLike | Iterable[ScopeLike],
-        reach: str = "ancestors",
-        top: int | None = None,
-        profile: RankingProfile | str | os.PathLike[str] | None = None,
-        weights: Mapping[str, float] | None = None,
-        filters: Mapping[str, object] | None = None,
-        prefer: Mapping[str, object] | None = None,
-        seeds: Sequence[str | Seed] = (),
-        as_of: datetime | str | None = None,
-        now: datetime | str | None = None,
-        include_expired: bool = False,
-        reinforce: bool = False,
-        strict: bool = False,
-    ) -> Recall:
-        """What a scope may see that is worth most for a query, best first.
-
-        Args:
-            query: The question. Blank is a cold start: memories come from activity and salience.
-            scope: One scope or several; the union of what they see is visible.
-            reach: ``subtree`` also shows memories stored below the scope, where permitted.
-            top: At most this many; None for the profile's number; 0 returns nothing.
-            profile: Another recipe for this call: a name, a path or a profile.
-            weights: Weights of the profile's score to change for this call.
-            filters: Hard conditions, ``{field: value | [values] | {"gte": …}}`` over metadata,
-                layer and times.
-            prefer: The same, soft: the satisfied share is the ``structured`` evidence.
-            seeds: Ids of memories or names of entities for the graph to start from.
-            as_of: Answer as of this valid time: revisions valid then, ages measured to then.
-            now: The present; None for the clock.
-            include_expired: Show expired memories too.
-            reinforce: Count one use of each returned memory stored exactly at a query's scope.
-            strict: Raise when a store fails instead of going on without its evidence.
-
-        Returns:
-            Matches with scores and contributions; explains itself; says when it is degraded.
-
-        Raises:
-            InvalidArgumentError, InvalidScopeError, UnknownNameError, ProfileError: The arguments.
-            StoreFailedError, StoreTimeoutError: With ``strict`` only.
-            MemoryContractError: A store proposed what this query may not see; always.
-        """
-        engine, question = self._question(
-            query, scope, reach, top, profile, weights, filters, prefer, seeds, as_of, now,
-            include_expired=include_expired,
-        )  # fmt: skip
-        result = drive(answer(engine, question), timeout=self._store_timeout, strict=strict)
-        if reinforce:
-            self._reinforce_owned(result, question)
-        return result
-
-    async def arecall(
-        self,
-        query: str,
-        *,
-        scope: ScopeLike | Iterable[ScopeLike],
-        reach: str = "ancestors",
-        top: int | None = None,
-        profile: RankingProfile | str | os.PathLike[str] | None = None,
-        weights: Mapping[str, float] | None = None,
-        filters: Mapping[str, object] | None = None,
-        prefer: Mapping[str, object] | None = None,
-        seeds: Sequence[str | Seed] = (),
-        as_of: datetime | str | None = None,
-        now: datetime | str | None = None,
-        include_expired: bool = False,
-        reinforce: bool = False,
-        strict: bool = False,
-    ) -> Recall:
-        """`recall` without blocking the event loop: stores side by side, the same answer."""
-        engine, question = self._question(
-            query, scope, reach, top, profile, weights, filters, prefer, seeds, as_of, now,
-            include_expired=include_expired,
-        )  # fmt: skip
-        result = await drive_async(
-            answer(engine, question), timeout=self._store_timeout, strict=strict
-        )
-        if reinforce:
-            self._reinforce_owned(result, question)
-        return result
-
-    def get(self, id: str, *, scope: ScopeLike) -> StoredMemory:
-        """One memory by id, as seen from a scope: the nearest of that id.
-
-        Raises:
-            MemoryNotFoundError: Unknown or not visible from here.
-        """
-        engine = self._open_engine()
-        problems = Problems()
-        where = arguments.read_scope(problems, "scope", scope)
-        problems.raise_if_any()
-        assert where is not None
-        key = engine.find(id, where)
-        record = engine.catalog.get(key) if key is not None else None
-        if record is None:
-            raise MemoryNotFoundError([id], str(where))
-        return StoredMemory.of(record)
-
-    def __len__(self) -> int:
-        """How many memories are stored, at all scopes."""
-        engine = self._open_engine()
-        engine.refresh()
-        return len(engine.catalog)
-
-    @property
-    def profile(self) -> RankingProfile:
-        """The recipe used when a recall names none."""
-        return self._profile
-
     # Housekeeping
 
     def reembed(self, embedder: Embedder, *, batch: int = 256) -> int:
-        """Write all vectors anew with another embedder; returns how many memories that were."""
-        engine = self._open_engine()
-        count = 0
-        for records in engine.catalog.iter_records(batch):
-            rows, has_vector = checked(embedder, [record.text for record in records])
-            vectors = [
-                row if has else None for row, has in zip(rows, has_vector, strict=True)
-            ]
-            engine.catalog.put_vectors([record.key for record in records], vectors)
-            count += len(records)
-        engine.catalog.set_meta(_EMBEDDER, identity(embedder))
-        return count
+        """Replace all vectors by those of another embedder, in one transaction.
+
+        Vectors of earlier revisions are dropped: queries as of the past then have no similarity.
+
+        Returns:
+            How many memories have a vector now.
+
+        Raises:
+            EmbeddingError: The embedder failed; nothing was changed.
+        """
+        catalog = self._open_engine().catalog
+        texts = {record.key: record.text for record in catalog.iter_records()}
+        rows, has_vector = checked(embedder, list(texts.values()), batch_size=batch)
+        vectors = {key: row for key, row, has in zip(texts, rows, has_vector, strict=True) if has}
+        self._engine.replace_vectors(vectors, identity(embedder))
+        self._embedder = embedder
+        return len(vectors)
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every revision, use and link as JSON lines; returns how many lines.
@@ -452,100 +293,19 @@ class Memory:
 
     # Inside
 
-    def _open_engine(self) -> LiveEngine:
-        if self._closed:
-            raise StoreClosedError("this memory is closed; open it again with Memory.open")
-        return self._engine
-
-    def _now(self, given: float | None) -> float:
-        if given is not None:
-            return given
-        now = self._clock()
-        if not isinstance(now, datetime) or now.tzinfo is None:
-            raise InvalidArgumentError("clock: expected it to return an aware datetime")
-        return now.timestamp()
-
-    def _remember(
-        self, items: Sequence[Mapping[str, Any]], *, named: bool, embed: bool
-    ) -> list[str]:
+    def _remember(self, items: Sequence[object], *, named: bool, embed: bool) -> list[str]:
         engine = self._open_engine()
-        problems, now = Problems(), self._now(None)
-        records: list[Record | None] = []
-        vectors: list[NDArray[np.float32] | None] = []
-        for position, item in enumerate(items):
-            where = f"items[{position}]." if named else ""
-            if not isinstance(item, Mapping):
-                problems.add(f"items[{position}]: expected a mapping of the arguments of remember")
-                continue
-            unknown = item.keys() - _REMEMBER_DEFAULTS.keys() - {"text", "scope"}
-            for name in sorted(map(str, unknown)):
-                problems.add(f"{where}{name}: no such argument of remember")
-            given = {**_REMEMBER_DEFAULTS, **{k: v for k, v in item.items() if k not in unknown}}
-            vectors.append(arguments.read_vector(problems, f"{where}vector", given.pop("vector")))
-            given["id"] = uuid.uuid4().hex if given["id"] is None else given["id"]
-            text, scope = given.pop("text", None), given.pop("scope", None)
-            records.append(
-                arguments.read_record(problems, where, text=text, scope=scope, now=now, **given)
-            )
-        keys = [record.key for record in records if record is not None]
-        if len(set(keys)) < len(keys):
-            problems.add("items: one id occurs twice at one scope; remember it in two calls")
-        problems.raise_if_any()
-        ready = [record for record in records if record is not None]
-        self._embed_missing(engine, ready, vectors, embed=embed)
-        stored = engine.put(
-            [
-                record if vector is None else evolve(record, vector=vector)
-                for record, vector in zip(ready, vectors, strict=True)
-            ]
-        )
-        return [record.id for record in stored]
-
-    def _embed_missing(
-        self,
-        engine: LiveEngine,
-        records: Sequence[Record],
-        vectors: list[NDArray[np.float32] | None],
-        *,
-        embed: bool,
-    ) -> None:
-        """Fill in the vectors that were not given, and hold all to the dimension of the file."""
-        missing = [i for i, vector in enumerate(vectors) if vector is None]
-        stored = engine.catalog.get_meta(_EMBEDDER)
-        dimension = _dimension(engine.catalog)
-        if embed and self._embedder is not None and missing:
-            rows, has_vector = checked(
-                self._embedder, [records[i].text for i in missing], dimension
-            )
-            for i, row, has in zip(missing, rows, has_vector, strict=True):
-                if has:
-                    vectors[i] = row
-            if stored is None and any(has_vector):
-                engine.catalog.set_meta(_EMBEDDER, identity(self._embedder))
-        sizes = {vector.size for vector in vectors if vector is not None}
-        expected = dimension if dimension is not None else min(sizes, default=None)
-        if sizes - {expected}:
-            raise InvalidArgumentError(
-                f"vector: expected {expected} dimensions, as in this memory, got "
-                f"{sorted(sizes - {expected})}"
-            )
-
-    def _check_embedder(self) -> None:
-        stored = self._engine.catalog.get_meta(_EMBEDDER)
-        if self._embedder is None or stored is None:
-            return
-        given = identity(self._embedder)
-        if stored != given:
-            raise EmbedderMismatchError(stored, given)
+        read = read_items(items, now=self._now(None), named=named)
+        records = embed_items(engine.catalog, read, self._embedder if embed else None)
+        return [record.id for record in engine.put(records)]
 
     def _owned(self, engine: LiveEngine, ids: str | Iterable[str], scope: ScopeLike) -> list[Key]:
         problems = Problems()
         wanted = arguments.read_ids(problems, ids)
         where = arguments.read_scope(problems, "scope", scope)
         problems.raise_if_any()
-        assert where is not None
         engine.refresh()
-        found = [engine.find(identifier, where) for identifier in wanted]
+        found = [engine.find(i, where) if where is not None else None for i in wanted]
         unseen = [i for i, key in zip(wanted, found, strict=True) if key is None]
         if unseen:
             raise MemoryNotFoundError(unseen, str(where))
@@ -553,107 +313,6 @@ class Memory:
         if foreign:
             raise ScopeMismatchError(foreign, str(where))
         return [key for key in found if key is not None]
-
-    def _question(
-        self,
-        query: str,
-        scope: object,
-        reach: str,
-        top: int | None,
-        profile: RankingProfile | str | os.PathLike[str] | None,
-        weights: Mapping[str, float] | None,
-        filters: Mapping[str, object] | None,
-        prefer: Mapping[str, object] | None,
-        seeds: Sequence[str | Seed],
-        as_of: datetime | str | None,
-        now: datetime | str | None,
-        *,
-        include_expired: bool,
-    ) -> tuple[Engine, Question]:
-        live = self._open_engine()
-        problems = Problems()
-        text = arguments.read_query(problems, query)
-        scopes = arguments.read_scopes(problems, scope)
-        reached = arguments.read_reach(problems, reach, allowed=self._allow_subtree)
-        problems.integer("top", top, least=0)
-        hard = arguments.read_filters(problems, "filters", filters)
-        arguments.read_filters(problems, "prefer", prefer)
-        starts = arguments.read_seeds(problems, seeds)
-        valid_at = arguments.read_time(problems, "as_of", as_of)
-        present = arguments.read_time(problems, "now", now)
-        if weights is not None and not isinstance(weights, Mapping):
-            problems.add("weights: expected a mapping from signals to numbers")
-        problems.raise_if_any()
-        recipe = self._profile if profile is None else load_profile(profile)
-        if weights:
-            recipe = recipe.with_weights(weights)
-        live.refresh()
-        engine: Engine = live
-        if valid_at is not None:
-            engine = self._snapshots.at(valid_at, {scope.root for scope in scopes})
-        question = Question(
-            text,
-            scopes,
-            recipe,
-            reached,
-            self._statistics,
-            valid_at if valid_at is not None else self._now(present),
-            valid_at,
-            top,
-            hard,
-            dict(prefer or {}),
-            starts,
-            bool(include_expired),
-            self._embed_query if self._embedder is not None else None,
-            self._reranker,
-            self._count_tokens,
-        )
-        return engine, question
-
-    def _embed_query(self, text: str) -> NDArray[np.float32] | None:
-        assert self._embedder is not None
-        rows, has_vector = checked(self._embedder, [text], _dimension(self._engine.catalog))
-        return rows[0] if has_vector[0] else None
-
-    def _reinforce_owned(self, result: Recall, question: Question) -> None:
-        owned = [
-            Key(match.memory.scope, match.memory.id)
-            for match in result
-            if match.memory.scope in question.scopes
-        ]
-        if owned:
-            self._engine.reinforce(owned, question.now)
-
-
-def _read_edges(links: Iterable[Mapping[str, Any]], scope: ScopeLike) -> list[Edge]:
-    problems = Problems()
-    where = arguments.read_scope(problems, "scope", scope)
-    edges = []
-    for position, item in enumerate(links):
-        name = f"links[{position}]"
-        if not isinstance(item, Mapping) or not {"source", "target"} <= item.keys():
-            problems.add(f"{name}: expected a mapping with source and target")
-            continue
-        for unknown in sorted(item.keys() - {"source", "target", "kind", "weight", "verified"}):
-            problems.add(f"{name}.{unknown}: no such property of a link")
-        for part in ("source", "target"):
-            problems.text(f"{name}.{part}", item[part], limit=arguments.MAX_ID)
-        kind = problems.text(f"{name}.kind", item.get("kind", "related"), limit=100)
-        weight = problems.fraction(f"{name}.weight", item.get("weight", 1.0))
-        if not weight:
-            problems.add(f"{name}.weight: expected a number above 0")
-        if where is not None and weight:
-            edges.append(
-                Edge(where, item["source"], item["target"], kind, weight,
-                     bool(item.get("verified", False)))
-            )  # fmt: skip
-    problems.raise_if_any()
-    return edges
-
-
-def _dimension(catalog: Catalog) -> int | None:
-    stored = catalog.get_meta("dimension")
-    return None if stored is None else int(stored)
 
 
 def _system_clock() -> datetime:
@@ -670,4 +329,4 @@ def stored_embedder(path: str | os.PathLike[str]) -> str | None:
     if not Path(path).exists():
         return None
     with Catalog.open(path) as catalog:
-        return catalog.get_meta(_EMBEDDER)
+        return catalog.get_meta(EMBEDDER)

@@ -29,9 +29,6 @@ def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
     for current in catalog.iter_records():
         for record in catalog.revisions(current.key):
             yield {"type": "memory", **_plain(record)}
-        if current.uses:
-            yield {"type": "uses", "scope": str(current.scope), "id": current.id,
-                   "uses": current.uses, "used": _when(current.used)}  # fmt: skip
     for edge in catalog.iter_edges():
         yield {"type": "link", "scope": str(edge.scope), "source": edge.source,
                "target": edge.target, "kind": edge.kind, "weight": edge.weight,
@@ -64,8 +61,7 @@ def read_lines(
     """Read JSON lines of memories and links; a line without ``type`` is a memory.
 
     Returns:
-        Arguments of `Memory.remember`, and of `Memory.link` with their scope; counted uses of an
-        export come back as ``uses`` and ``used`` of the memory.
+        Arguments of `Memory.remember_many` items, and of `Memory.link` with their scope.
 
     Raises:
         InvalidArgumentError: The file cannot be read; lines that are no JSON objects or of an
@@ -98,7 +94,7 @@ def read_lines(
             if item.get("format") != FORMAT:
                 problems.append(f"{path}:{number}: format {item.get('format')!r:.20} is not known; "
                                 f"this version reads format {FORMAT}")  # fmt: skip
-        elif kind != "uses":
+        else:
             problems.append(f"{path}:{number}: unknown type {kind!r:.40}; expected memory or link")
     if problems:
         more = len(problems) - _SHOWN_PROBLEMS
@@ -115,6 +111,7 @@ def _plain(record: Record) -> dict[str, Any]:
         "review": record.review, "maturity": record.maturity, "certainty": record.certainty,
         "at": _when(record.at), "expires": _when(record.expires),
         "metadata": dict(record.metadata) or None,
+        "uses": record.uses or None, "used": _when(record.used),
         "links": [
             {"target": link.target, "kind": link.kind, "weight": link.weight,
              "verified": link.verified}

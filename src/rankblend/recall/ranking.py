@@ -119,7 +119,7 @@ def rank_candidates(
 
     verdicts: dict[int, Verdict] = {
         i: Verdict(Fate.DUPLICATE, candidates.ids[int(stands_for[i])])
-        for i in np.flatnonzero(stands_for != np.arange(len(candidates)))
+        for i in np.flatnonzero(stands_for != np.arange(len(candidates))).tolist()
     }
     alive = _apply_floors(profile, table, composition, rows, verdicts)
 
@@ -209,9 +209,7 @@ def _select(
     sequence = order
     if profile.select.diversity > 0 and vectors is not None and order.size and limit:
         relevance_share = 1.0 - profile.select.diversity
-        picked = mmr(
-            rank_scores[order], pairwise_cosines(vectors[order]), limit, relevance_share
-        )
+        picked = mmr(rank_scores[order], pairwise_cosines(vectors[order]), limit, relevance_share)
         rest = np.setdiff1d(np.arange(order.size), picked)
         sequence = order[np.concatenate([picked, rest])]
 
@@ -221,8 +219,10 @@ def _select(
         position = int(rows[i])
         if len(shown) >= limit:
             verdicts[position] = Verdict(Fate.OUTRANKED)
-        elif tokens_left is not None and candidates.tokens is not None and (
-            candidates.tokens[position] > tokens_left
+        elif (
+            tokens_left is not None
+            and candidates.tokens is not None
+            and (candidates.tokens[position] > tokens_left)
         ):
             verdicts[position] = Verdict(
                 Fate.TOKEN_CAP, value=float(candidates.tokens[position]), limit=float(tokens_left)

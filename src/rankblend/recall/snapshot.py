@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from rankblend.recall.engine import Engine
 from rankblend.recall.live import LiveEngine
@@ -26,7 +26,7 @@ class Snapshots:
         self._kept: OrderedDict[tuple[int, float, frozenset[Scope]], Engine] = OrderedDict()
         self._lock = threading.Lock()
 
-    def at(self, as_of: float, roots: Set[Scope]) -> Engine:
+    def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """The engine for a time in seconds since the epoch and some root scopes."""
         key = (self._engine.catalog.generation, as_of, frozenset(roots))
         with self._lock:

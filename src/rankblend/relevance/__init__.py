@@ -1,1 +1,114 @@
-"""Placeholder."""
+"""The values of the numeric core: scopes, signals, weights, composition, blending, order.
+
+evidence → (curves) signals → (composers, weights, missing) score → (blend) rank score → (order) rank.
+Everything here is immutable and reads neither clock nor file; the arithmetic is in `kernels`.
+"""
+
+from rankblend.relevance.blend import ScopeBlend, ScopeBlendMode
+from rankblend.relevance.composers import (
+    COMPOSERS,
+    Composer,
+    Composition,
+    Node,
+    Option,
+    compose_table,
+    node_inputs,
+    node_problems,
+    register_composer,
+)
+from rankblend.relevance.cue import cue_overlap
+from rankblend.relevance.curves import (
+    CURVES,
+    Curve,
+    CurveParameter,
+    CurveStep,
+    apply_curve,
+    apply_curve_details,
+    check_curve,
+    is_batch_relative,
+    parse_curve,
+    plain_curve,
+    register_curve,
+)
+from rankblend.relevance.evidence import (
+    CERTAINTY_LEVELS,
+    EVIDENCE,
+    MATURITY_LEVELS,
+    REVIEW_LEVELS,
+    Evidence,
+    evidence_names,
+    is_identifier,
+    lookup_evidence,
+    register_evidence,
+)
+from rankblend.relevance.missing import (
+    MissingPolicy,
+    Neutral,
+    Override,
+    Renormalize,
+    Require,
+    Required,
+    Shrink,
+    Zero,
+    parse_missing,
+    parse_override,
+    plain_missing,
+)
+from rankblend.relevance.order import rank_order
+from rankblend.relevance.scope import MAX_LEVELS, Scope, ScopeLevel
+from rankblend.relevance.signals import STANDARD_SIGNALS, RelevanceSignals, SignalTable
+from rankblend.relevance.weights import RelevanceWeights
+
+__all__ = [
+    "CERTAINTY_LEVELS",
+    "COMPOSERS",
+    "CURVES",
+    "EVIDENCE",
+    "MATURITY_LEVELS",
+    "MAX_LEVELS",
+    "REVIEW_LEVELS",
+    "STANDARD_SIGNALS",
+    "Composer",
+    "Composition",
+    "Curve",
+    "CurveParameter",
+    "CurveStep",
+    "Evidence",
+    "MissingPolicy",
+    "Neutral",
+    "Node",
+    "Option",
+    "Override",
+    "RelevanceSignals",
+    "RelevanceWeights",
+    "Renormalize",
+    "Require",
+    "Required",
+    "Scope",
+    "ScopeBlend",
+    "ScopeBlendMode",
+    "ScopeLevel",
+    "Shrink",
+    "SignalTable",
+    "Zero",
+    "apply_curve",
+    "apply_curve_details",
+    "check_curve",
+    "compose_table",
+    "cue_overlap",
+    "evidence_names",
+    "is_batch_relative",
+    "is_identifier",
+    "lookup_evidence",
+    "node_inputs",
+    "node_problems",
+    "parse_curve",
+    "parse_missing",
+    "parse_override",
+    "plain_curve",
+    "plain_missing",
+    "rank_order",
+    "register_composer",
+    "register_curve",
+    "register_evidence",
+]

@@ -141,10 +141,8 @@ def _geometric_mean(inputs: Inputs) -> Outcome:
 
 def _boosted(inputs: Inputs) -> Outcome:
     base = inputs.names.index(str(inputs.options["base"]))
-    fills = inputs.fills.copy()
-    if not inputs.counts[base]:
-        fills[base] = np.nan  # without its base there is nothing to boost, whatever the policy
-    scores = kernels.boosted(inputs.columns, inputs.weights, base=base, fills=fills)
+    scores = kernels.boosted(inputs.columns, inputs.weights, base=base, fills=inputs.fills)
+    # A base that only the policy fills is nothing to boost: the policy's own value stands then.
     anything = ~np.isnan(inputs.columns[base]) | inputs.counts[base]
     bound = 1.0
     for at, strength in enumerate(inputs.weights):

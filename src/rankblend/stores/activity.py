@@ -25,7 +25,7 @@ class ActivityStore:
     """
 
     name = "activity"
-    emits = ("age_created", "age_updated", "age_used", "uses")
+    emits: tuple[str, ...] = ("age_created", "age_updated", "age_used", "uses")
 
     def __init__(self, memories: MemoryView) -> None:
         self._memories = memories

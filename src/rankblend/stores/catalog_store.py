@@ -23,7 +23,7 @@ class CatalogStore:
     """
 
     name = "catalog"
-    emits = ("salience", "confidence", "review", "maturity", "certainty", "structured")
+    emits: tuple[str, ...] = ("salience", "confidence", "review", "maturity", "certainty", "structured")
 
     def __init__(self, memories: MemoryView) -> None:
         self._memories = memories

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -74,6 +75,8 @@ class Reason(IntEnum):
     @property
     def words(self) -> str:
         """For people: ``not applicable``."""
+        if self is Reason.UNKNOWN:
+            return "not held by the store"
         return self.name.lower().replace("_", " ")
 
 
@@ -81,7 +84,7 @@ class Reason(IntEnum):
 class Key:
     """What identifies a memory: its id at its scope. The same id may exist at several scopes."""
 
-    scope: Scope = field(order=lambda scope: scope.path)
+    scope: Scope = field(order=attrgetter("path"))
     id: str
 
 
@@ -197,6 +200,10 @@ class Seed:
     source: str = "caller"
 
 
+def _as_tuple(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
+    return tuple(scopes)
+
+
 @frozen(eq=False, slots=False)
 class StoreQuery:
     """What a store is asked. Everything it needs is here; it reads no clock and no other store.
@@ -216,7 +223,7 @@ class StoreQuery:
     """
 
     text: str
-    scopes: tuple[Scope, ...] = field(converter=tuple)
+    scopes: tuple[Scope, ...] = field(converter=lambda scopes: tuple(scopes))
     now: float = 0.0
     vector: NDArray[np.float32] | None = None
     reach: Reach = Reach.ANCESTORS
@@ -251,8 +258,10 @@ class StoreQuery:
         """Whether a result may show this memory: visible, and admitted where that is limited."""
         if self.distance(record.scope) < 0:
             return False
-        mask: NDArray[np.bool_] | None = self.admitted
-        return mask is None or (0 <= record.serial < mask.size and bool(mask[record.serial]))
+        if self.admitted is None:
+            return True
+        # A serial beyond the mask (or before it) belongs to a memory the catalog did not count.
+        return 0 <= record.serial < self.admitted.size and bool(self.admitted[record.serial])
 
     def rank_of_scope(self, scope: Scope) -> tuple[int, int]:
         """Sort key for memories that share an id: nearest first, then the first-named scope's."""

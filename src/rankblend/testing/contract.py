@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankblend.relevance.evidence import is_identifier, lookup_evidence
 from rankblend.stores.protocol import Observation, Reason, Store, StoreQuery
@@ -110,11 +112,12 @@ class ContractTests(ObservedStore):
     def test_answers_leave_their_inputs_alone(self) -> None:
         """Neither ids nor anything in the query is changed, even where it could be."""
         with self.subject() as (store, query, ids):
-            given, asked = _writable(query), list(ids)
+            given, order = _writable(query), [*ids[1::2], *ids[::-2]]  # not sorted either way
+            asked = list(order)
             before = _contents(given)
             store.propose(given, 5)
             store.observe(given, asked)
-            assert asked == ids, "observe changed the list of ids"
+            assert asked == order, "observe changed the list of ids"
             assert _contents(given) == before, "the store changed the query"
 
     def test_answers_when_changed_by_the_caller_then_the_store_is_not(self) -> None:
@@ -122,9 +125,10 @@ class ContractTests(ObservedStore):
         with self.subject() as (store, query, ids):
             first, proposed = store.observe(query, ids), store.propose(query, 5)
             expected, again = copy.deepcopy(first), list(proposed)
-            for column in (*first.columns.values(), *first.reasons.values()):
-                if column.flags.writeable:
-                    column[:] = 1
+            arrays: list[NDArray[Any]] = [*first.columns.values(), *first.reasons.values()]
+            for array in arrays:
+                if array.flags.writeable:
+                    array[:] = 1
             if isinstance(proposed, list):
                 proposed.clear()
             self.assert_same(store.observe(query, ids), expected, "after changing an answer")

@@ -50,7 +50,7 @@ class Guarded:
         problems += [
             f"{cls.__name__}.xfails[{name!r}]: expected a reason"
             for name, reason in cls.xfails.items()
-            if not isinstance(reason, str) or not reason.strip()
+            if not str(reason).strip()
         ]
         if problems:
             raise InvalidArgumentError(problems)

@@ -8,13 +8,21 @@ import numpy as np
 from attrs import evolve
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from rankblend.stores.protocol import Key, Reason, Record, StoreQuery
 from rankblend.testing import strategies
-from rankblend.testing.subject import EVERYTHING, Filled, StoreHooks
+from rankblend.testing.subject import EVERYTHING, LEVELS, Filled, StoreHooks
+from rankblend.testing.worlds import BELOW, HOME, LOOKALIKES, OTHER_ROOTS, TENANT, USER
 
 __all__ = ["MachineTests"]
+
+# Mostly one path, so that memories and questions meet; the rest are its look-alikes.
+_SCOPES = st.one_of(
+    st.sampled_from((TENANT, USER, HOME, BELOW)),
+    st.sampled_from((HOME, USER)),
+    st.sampled_from((*LOOKALIKES[:4], *OTHER_ROOTS[:5])),
+)
 
 
 class MachineTests(StoreHooks):
@@ -32,11 +40,14 @@ class MachineTests(StoreHooks):
             Machine,
             settings=settings(
                 max_examples=self.examples,
-                stateful_step_count=10,
+                stateful_step_count=8,
                 deadline=None,
                 derandomize=True,
                 database=None,
                 suppress_health_check=list(HealthCheck),
+                report_multiple_bugs=False,
+                # A failing sequence is shrunk, unless the profile in force says otherwise.
+                phases=settings().phases,
             ),
         )
 
@@ -52,43 +63,59 @@ class _StoreMachine(RuleBasedStateMachine):
         self.latest: dict[Key, Record] = {}
         self.step = 0
 
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        """Start with something to ask about."""
+        self._write(data, least=6)
+
     @rule(data=st.data())
     def add(self, data: st.DataObject) -> None:
-        """Add some memories, or write others under keys that are held."""
-        batch = data.draw(
-            st.lists(
-                strategies.records(self.kit.dimension),
-                min_size=1,
-                max_size=5,
-                unique_by=lambda record: record.key,
-            )
-        )
-        if self.latest and data.draw(st.booleans()):
+        """Add memories, some perhaps under keys that are held."""
+        self._write(data, least=1)
+        self._ask(data)
+
+    @rule(data=st.data())
+    def update(self, data: st.DataObject) -> None:
+        """Replace one that is held."""
+        if self.latest:
             key = data.draw(st.sampled_from(sorted(self.latest)))
-            batch = [evolve(batch[0], key=key)]
+            drawn = data.draw(strategies.records(self.kit.dimension, scope=key.scope))
+            self._put([evolve(drawn, key=key)])
+            self._ask(data)
+
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        """Remove some that are held and some that are not."""
+        unknown = st.builds(Key, _SCOPES, strategies.ids())
+        held = st.sampled_from(sorted(self.latest)) if self.latest else unknown
+        doomed = data.draw(st.lists(held, max_size=3)) + data.draw(st.lists(unknown, max_size=2))
+        self.filled.erase(doomed)
+        for key in doomed:
+            self.latest.pop(key, None)
+        self._ask(data)
+
+    @rule(data=st.data())
+    def ask(self, data: st.DataObject) -> None:
+        """Ask again, without a write before."""
+        self._ask(data)
+
+    def _write(self, data: st.DataObject, *, least: int) -> None:
+        batch: dict[Key, Record] = {}
+        for _ in range(data.draw(st.integers(least, least + 4))):
+            record = data.draw(strategies.records(self.kit.dimension, scope=data.draw(_SCOPES)))
+            batch[record.key] = record
+        self._put(list(batch.values()))
+
+    def _put(self, batch: list[Record]) -> None:
         # A later write is a later revision, whatever time hypothesis drew.
         self.step += 1
         batch = [evolve(record, at=record.at + self.step * 3600.0) for record in batch]
         self.filled.write(batch)
         self.latest.update({record.key: record for record in batch})
 
-    @rule(data=st.data())
-    def remove(self, data: st.DataObject) -> None:
-        """Remove some that are held and some that are not."""
-        pool = st.sampled_from(sorted(self.latest)) if self.latest else strategies.keys()
-        doomed = data.draw(st.lists(st.one_of(pool, strategies.keys()), max_size=4))
-        self.filled.erase(doomed)
-        for key in doomed:
-            self.latest.pop(key, None)
-
-    @rule(data=st.data(), limit=st.sampled_from((0, 1, 2, 5, EVERYTHING)))
-    def ask(self, data: st.DataObject, limit: int) -> None:
-        """Ask anything, from anywhere."""
-        query = data.draw(
-            strategies.queries(self.kit.dimension, at=sorted({k.scope for k in self.latest},
-                                                             key=lambda scope: scope.path))
-        )  # fmt: skip
-        level = data.draw(st.sampled_from((None, 0, 1, 2)))
+    def _ask(self, data: st.DataObject) -> None:
+        """Ask anything, from anywhere, and a new store the same."""
+        query = data.draw(strategies.queries(self.kit.dimension, at=_SCOPES))
         # By id, so that all memories of one id are admitted or none: which of several the mask
         # leaves is then not in question.
         without = data.draw(st.one_of(st.none(), st.sets(strategies.ids(), max_size=4)))
@@ -97,13 +124,16 @@ class _StoreMachine(RuleBasedStateMachine):
                 query if without is None else _without(filled, query, without)
                 for filled in (self.filled, fresh)
             )
-            proposed = self.filled.propose(asked, limit, level)
-            allowed = self.filled.visible(asked, level)
-            assert set(proposed) <= set(allowed), f"proposed {set(proposed) - set(allowed)}"
-            assert len(proposed) == len(set(proposed)), f"an id twice in {proposed}"
-            assert len(proposed) <= limit, f"{len(proposed)} ids, limit {limit}"
-            wanted = fresh.propose(again, limit, level)
-            assert proposed == wanted, f"proposed {proposed}, a new store {wanted}"
+            for level in LEVELS:
+                allowed = self.filled.visible(asked, level)
+                for limit in (0, 1, 3, EVERYTHING):
+                    proposed = self.filled.propose(asked, limit, level)
+                    where = f"level {level}, limit {limit}"
+                    assert set(proposed) <= set(allowed), f"{where}: {set(proposed) - set(allowed)}"
+                    assert len(proposed) == len(set(proposed)), f"{where}: twice in {proposed}"
+                    assert len(proposed) <= limit, f"{where}: {len(proposed)} ids"
+                    wanted = fresh.propose(again, limit, level)
+                    assert proposed == wanted, f"{where}: {proposed}, a new store {wanted}"
             self._check_evidence(asked, fresh, again)
 
     def _check_evidence(self, asked: StoreQuery, fresh: Filled, again: StoreQuery) -> None:

@@ -119,7 +119,7 @@ class VisibilityTests(StoreHooks):
         """A mask of everything is no mask."""
         with self.filled(standard_world(self.dimension)) as filled:
             query = home_query(self.dimension)
-            everyone = filled.admitting(query, lambda record: True)
+            everyone = filled.admitting(query, lambda _: True)
             self.assert_alike(filled, filled, query, asked=everyone)
 
     def test_id_when_stored_at_several_scopes_then_the_nearest_is_seen(self) -> None:

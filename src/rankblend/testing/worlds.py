@@ -96,7 +96,8 @@ ODD_TEXTS: tuple[str, ...] = (
 def unit_vector(values: Iterable[float]) -> NDArray[np.float32]:
     """float32, unit length, read-only."""
     array = np.fromiter(values, dtype=np.float64)
-    vector = (array / np.sqrt(np.einsum("i,i->", array, array))).astype(np.float32)
+    length = np.sqrt(np.einsum("i,i->", array, array))
+    vector: NDArray[np.float32] = (array / length).astype(np.float32)
     vector.flags.writeable = False
     return vector
 

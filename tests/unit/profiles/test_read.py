@@ -222,8 +222,8 @@ def test_read_when_there_are_four_mistakes_then_shows_four_lines() -> None:
         (SCORE + "[ordre]", 'ordre: unknown key: did you mean "order"?'),
         (SCORE + "[signals.c]\nevidence = 'cosin'",
          'signals.c.evidence: unknown evidence "cosin": did you mean "cosine"?'),
-        (SCORE + "[signals.c]\nevidence = 'a b.cosine'",
-         'signals.c.evidence: expected a name or store.name, got "a b.cosine"'),
+        (SCORE + "[signals.c]\nevidence = 'a b.salience'",
+         'signals.c.evidence: expected a name or store.name, got "a b.salience"'),
         (SCORE + "[signals.c]", "signals.c: expected either evidence or the signals it is the first"
          " present of"),
         (SCORE + "[signals.c]\nevidence = 'cosine'",

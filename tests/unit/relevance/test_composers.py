@@ -121,14 +121,15 @@ class TestPolicies:
         assert row_of(made, 0) == {"filled:b": 0.25}
 
     def test_require_when_coverage_is_met_within_tolerance_then_passes(self) -> None:
-        # .1 + .2 + .3 of .1 + .2 + .3 + .4 is .6000000000000001 or .6, whatever the rounding.
-        node = Node("weighted_mean", {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, missing=Require(0.6))
-        made = evaluate(node, {"a": 1, "b": 1, "c": 1}, {"d": 0.5, "b": 0.5, "a": 1}, {})
-        assert made.present.tolist() == [True, True, False]
-        made = evaluate(node, {"a": 1.0, "d": 1.0}, {"d": 0.5, "b": 0.5})
-        assert made.scores.tolist() == [0.0, 0.5]
-        assert made.dropped["require: coverage"].tolist() == [True, False]
-        assert row_of(made, 0) == {}
+        # .7 + .1 of .7 + .1 + .2 is 0.7999999999999999 in floating point.
+        node = Node("weighted_mean", {"a": 0.7, "b": 0.1, "c": 0.2}, missing=Require(0.8))
+        made = evaluate(node, {"a": 0.5, "b": 0.5}, {"a": 0.5}, {})
+        assert made.scores.tolist() == pytest.approx([0.5, 0.0, 0.0])
+        assert made.present.tolist() == [True, False, False]
+        assert made.dropped["require: coverage"].tolist() == [False, True, True]
+        assert row_of(made, 1) == {}
+        node = attrs.evolve(node, missing=Require(0.8 + 2e-12))
+        assert not evaluate(node, {"a": 0.5, "b": 0.5}).present[0]
 
     def test_require_when_nothing_is_present_then_drops(self) -> None:
         made = evaluate(mean(Require(0.5)), {})
@@ -347,6 +348,15 @@ class TestComposers:
         made = evaluate(node, {"a": 1.0}, {})
         assert made.scores.tolist() == [0.0, 0.0]
         assert made.present.tolist() == [True, False]
+
+    @pytest.mark.parametrize(("value", "share"), [(0.5, math.log(0.5)), (0.0, -math.inf)])
+    def test_geometric_mean_when_only_the_policy_speaks_then_its_row_is_a_logarithm_too(
+        self, value: float, share: float
+    ) -> None:
+        node = Node("geometric_mean", {"a": 0}, missing=Neutral(value))
+        made = evaluate(node, {"a": 1.0})
+        assert made.scores.tolist() == [value]
+        assert row_of(made, 0) == pytest.approx({"prior": share})
 
     BOOSTED = Node("boosted", {"base": 1, "recency": 0.2, "proof": 0.1}, options={"base": "base"})
 

@@ -378,6 +378,20 @@ def test_statistics_follow_every_write(settle: Callable[[KeywordStore], None]) -
     assert bm25(store, query, "a")[0] == pytest.approx(math.log(1.2) / 2.2, abs=1e-15)  # N 2, df 2
 
 
+def test_statistics_after_a_compaction_are_of_the_rows_as_they_lie_now() -> None:
+    # As many rows as before, but the boundary between the tenants moves.
+    store = filled(record("a", "tea", ACME), record("b", "milk", ACME), record("c", "tea", OTHER))
+    store._compact()
+    for scope in (ACME, OTHER):
+        store.propose(ask("tea", scope), 5)
+    store.remove([Key(ACME, "b")])
+    store.add([record("d", "milk", OTHER)])
+    store._compact()
+    # ACME: N 1, df 1; OTHER: N 2, df 1
+    assert bm25(store, ask("tea", ACME), "a")[0] == pytest.approx(math.log(4 / 3) / 2.2, abs=1e-15)
+    assert bm25(store, ask("tea", OTHER), "c")[0] == pytest.approx(math.log(2) / 2.2, abs=1e-15)
+
+
 def test_removed_memory_is_gone_and_unknown_keys_are_ignored(
     settle: Callable[[KeywordStore], None],
 ) -> None:

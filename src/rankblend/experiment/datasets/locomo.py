@@ -65,9 +65,7 @@ def load_locomo(path: str | PathLike[str]) -> Dataset:
     )
 
 
-def _turns(
-    name: str, scope: Scope, conversation: Mapping[str, Any]
-) -> Iterator[Mapping[str, Any]]:
+def _turns(name: str, scope: Scope, conversation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     numbers = sorted(int(m[1]) for key in conversation if (m := _SESSION.fullmatch(key)))
     for number in numbers:
         date = conversation[f"session_{number}_date_time"]

@@ -60,9 +60,7 @@ def load_musique(path: str | PathLike[str]) -> Dataset:
     )
 
 
-def _memory(
-    number: int, passage: Mapping[str, str], found: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _memory(number: int, passage: Mapping[str, str], found: Mapping[str, Any]) -> Mapping[str, Any]:
     names = [*found.get("extracted_entities", ())]
     for triple in found.get("extracted_triples", ()):
         if len(triple) == 3:
@@ -92,9 +90,7 @@ def _clean(name: object) -> str:
     return " ".join(str(name).casefold().split())[:500]
 
 
-def _query(
-    question: Mapping[str, Any], position_of: Mapping[tuple[str, str], str]
-) -> JudgedQuery:
+def _query(question: Mapping[str, Any], position_of: Mapping[tuple[str, str], str]) -> JudgedQuery:
     supporting = [
         position_of.get((p["title"], p["paragraph_text"]))
         for p in question["paragraphs"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.kernels.text import normalized_text
@@ -218,6 +221,29 @@ class Catalog(CatalogReader):
             with self._columns_lock:
                 self._advance(generation)
         return removed
+
+    def replace_vectors(
+        self, vectors: Mapping[Key, NDArray[np.float32]], *, embedder: str
+    ) -> None:
+        """Replace all vectors by those of another embedder; past revisions keep none.
+
+        Args:
+            vectors: By key, float32, shape (d,), all of one length.
+            embedder: Identity of what made them, ``name/dimension``.
+
+        Raises:
+            InvalidArgumentError: Vectors of several lengths.
+        """
+        if len({vector.size for vector in vectors.values()}) > 1:
+            raise InvalidArgumentError("vectors: expected one length")
+        with self._ordered:
+            with self._database.write() as connection:
+                generation = writing.next_generation(connection)
+                writing.replace_vectors(
+                    connection, vectors, embedder=embedder, generation=generation
+                )
+            with self._columns_lock:
+                self._advance(generation)
 
     def refresh(self) -> Changes:
         """Bring the columns up to date with what other processes wrote.

@@ -176,7 +176,8 @@ def stacked_vectors(
     if wrong:
         raise InvalidArgumentError(wrong)
     try:
-        matrix = np.stack(arrays, dtype=_VECTOR, casting="same_kind")
+        with np.errstate(over="ignore"):  # becomes infinite, which is refused below
+            matrix = np.stack(arrays, dtype=_VECTOR, casting="same_kind")
     except (TypeError, ValueError):
         raise InvalidArgumentError("drafts: vector: expected float32 arrays") from None
     lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,7 +17,7 @@ from rankblend.stores.catalog.filters import Filters
 from rankblend.stores.catalog.leading import leading_rows
 from rankblend.stores.catalog.visibility import admitted
 from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
-from rankblend.stores.protocol import Key, StoreQuery
+from rankblend.stores.protocol import Key, Record, StoreQuery
 
 __all__ = ["Facts", "MemoryView"]
 
@@ -56,6 +56,14 @@ class MemoryView:
         """How many memories there are."""
         with self._reading():
             return len(self._columns)
+
+    def records(self, keys: Iterable[Key]) -> list[Record | None]:
+        """The record of each key, None where there is none."""
+        raise NotImplementedError
+
+    def iter_records(self) -> Iterator[Record]:
+        """All records."""
+        raise NotImplementedError
 
     def admit(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from attrs import frozen
 
 from rankblend.stores.catalog.edges import delete_edges
@@ -251,3 +252,35 @@ def _drop_tombstones(connection: Connection, generation: int) -> None:
     connection.execute("DELETE FROM tombstones WHERE generation <= ?", (generation,))
     connection.execute("DELETE FROM edge_tombstones WHERE generation <= ?", (generation,))
     connection.execute("UPDATE state SET forgotten = ?", (generation,))
+
+
+def replace_vectors(
+    connection: Connection,
+    vectors: Mapping[Key, NDArray[np.float32]],
+    *,
+    embedder: str,
+    generation: int,
+) -> None:
+    """Drop every vector, of earlier revisions too, and store others.
+
+    Args:
+        connection: In a write transaction.
+        vectors: By key, all of one length; keys without a memory are skipped.
+        embedder: Identity of what made them.
+        generation: The number of this write.
+    """
+    connection.execute("DELETE FROM vectors")
+    connection.execute("UPDATE history SET vector = NULL")
+    connection.execute("UPDATE memories SET generation = ?", (generation,))
+    connection.execute("DELETE FROM meta WHERE name = 'dimension'")
+    connection.execute("REPLACE INTO meta VALUES ('embedder', ?)", (embedder,))
+    for vector in list(vectors.values())[:1]:
+        connection.execute("INSERT INTO meta VALUES ('dimension', ?)", (str(vector.size),))
+    connection.executemany(
+        "INSERT INTO vectors (serial, vector) "
+        "SELECT serial, ? FROM memories WHERE scope = ? AND id = ?",
+        (
+            (np.ascontiguousarray(vector, "<f4").tobytes(), key.scope.path, key.id)
+            for key, vector in vectors.items()
+        ),
+    )

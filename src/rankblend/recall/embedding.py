@@ -1,0 +1,71 @@
+"""Vectors for what is written and for what is asked, always from the embedder of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+from numpy.typing import NDArray
+
+from rankblend.embedders import Embedder, checked, identity
+from rankblend.errors import EmbedderMismatchError, InvalidArgumentError
+from rankblend.recall.items import Item
+from rankblend.stores.catalog import Catalog
+from rankblend.stores.protocol import Record
+
+__all__ = ["EMBEDDER", "check_embedder", "embed_items", "embed_query", "stored_dimension"]
+
+EMBEDDER = "embedder"  # name of the fact in the catalog that holds the embedder's identity
+
+
+def stored_dimension(catalog: Catalog) -> int | None:
+    """The dimension of a file's vectors; None while it has none."""
+    stored = catalog.get_meta("dimension")
+    return None if stored is None else int(stored)
+
+
+def check_embedder(catalog: Catalog, embedder: Embedder | None) -> None:
+    """Refuse another embedder than the one the file was written with.
+
+    Raises:
+        EmbedderMismatchError: Their vectors cannot be compared.
+    """
+    stored = catalog.get_meta(EMBEDDER)
+    if embedder is not None and stored is not None and stored != identity(embedder):
+        raise EmbedderMismatchError(stored, identity(embedder))
+
+
+def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | None) -> list[Record]:
+    """The records with their vectors: those they bring, else the embedder's, else none.
+
+    Raises:
+        InvalidArgumentError: Vectors of another dimension than the file's.
+        EmbeddingError: The embedder failed.
+    """
+    vectors = [item.vector for item in items]
+    dimension = stored_dimension(catalog)
+    missing = [i for i, vector in enumerate(vectors) if vector is None]
+    if embedder is not None and missing:
+        rows, has_vector = checked(embedder, [items[i].record.text for i in missing], dimension)
+        for i, row, has in zip(missing, rows, has_vector, strict=True):
+            vectors[i] = row if has else None
+        if has_vector.any() and catalog.get_meta(EMBEDDER) is None:
+            catalog.set_meta(EMBEDDER, identity(embedder))
+    sizes = {vector.size for vector in vectors if vector is not None}
+    expected = dimension if dimension is not None else min(sizes, default=None)
+    if sizes - {expected}:
+        raise InvalidArgumentError(
+            f"vector: expected {expected} dimensions, as in this memory, "
+            f"got {sorted(sizes - {expected})}"
+        )
+    return [
+        item.record if vector is None else evolve(item.record, vector=vector)
+        for item, vector in zip(items, vectors, strict=True)
+    ]
+
+
+def embed_query(catalog: Catalog, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
+    """The vector of a query; None for a text with nothing to read."""
+    rows, has_vector = checked(embedder, [text], stored_dimension(catalog))
+    return rows[0] if has_vector[0] else None

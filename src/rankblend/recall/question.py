@@ -1,0 +1,68 @@
+"""What a recall asks, after all its arguments have been read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from rankblend.profiles import RankingProfile
+from rankblend.relevance.scope import Scope
+from rankblend.stores.catalog import Filters
+from rankblend.stores.protocol import Reach, Seed, Statistics
+
+__all__ = ["Question", "Reranker", "Serving"]
+
+
+@frozen
+class Serving:
+    """What a reranker decided: which part of the profile scores, and what the trace says."""
+
+    node: str
+    trace: str
+
+
+class Reranker(Protocol):
+    """Decides whether a profile's ``rerank`` score may serve; asked once a recall."""
+
+    def __call__(self, profile: RankingProfile) -> Serving:
+        """``Serving("score", reason)`` for the baseline, ``Serving("rerank", name)`` otherwise."""
+        ...
+
+
+@frozen(eq=False)
+class Question:
+    """A validated recall.
+
+    Args:
+        text: The query; blank for a cold start.
+        scopes: Whose memories.
+        profile: The recipe, per-call weights included.
+        reach, statistics, now, as_of, seeds: See `Memory.recall`; times in seconds.
+        top: Result size, or None for the profile's.
+        filters: Hard conditions.
+        prefer: Soft ones, as they were given.
+        include_expired: Show expired memories too.
+        embed: Text → unit vector, or None without an embedder.
+        reranker: See `Reranker`.
+        count_tokens: Text → length, for token caps.
+    """
+
+    text: str
+    scopes: tuple[Scope, ...]
+    profile: RankingProfile
+    reach: Reach = Reach.ANCESTORS
+    statistics: Statistics = Statistics.ROOT
+    now: float = 0.0
+    as_of: float | None = None
+    top: int | None = None
+    filters: Filters = field(factory=Filters)
+    prefer: Mapping[str, object] = field(factory=dict)
+    seeds: tuple[Seed, ...] = ()
+    include_expired: bool = False
+    embed: Callable[[str], NDArray[np.float32] | None] | None = None
+    reranker: Reranker | None = None
+    count_tokens: Callable[[str], int] = len
