@@ -167,6 +167,15 @@ class AdmitsBeyondTheMask(ReferenceStore):
         return super().visible(query, level)
 
 
+@noticed_by("test_admitted_when_it_excludes_nothing_then_it_changes_nothing")
+class RoundsUnderAMask(ReferenceStore):
+    """With a filter it takes another path, through single precision."""
+
+    def coverage(self, query: StoreQuery, record: Record) -> float:
+        exact = super().coverage(query, record)
+        return exact if query.admitted is None else round(exact, 1)
+
+
 @noticed_by("test_propose_when_a_level_is_given_then_only_that_level_answers")
 class IgnoresLevels(ReferenceStore):
     def propose(self, query: StoreQuery, limit: int, *, level: int | None = None) -> Sequence[str]:
@@ -483,6 +492,29 @@ class CountsTheRemoved(ReferenceStore):
 
     def __len__(self) -> int:
         return len(getattr(self, "ever", ()))
+
+
+@noticed_by("test_remove_when_everything_goes_then_the_store_is_empty")
+class KeepsTheLastOne(ReferenceStore):
+    """An index that cannot be empty."""
+
+    def remove(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            if len(self.records) > 1:
+                super().remove([key])
+
+
+@noticed_by("test_id_when_its_nearest_memory_goes_then_the_next_one_is_seen")
+class ForgetsTheIdForGood(ReferenceStore):
+    """The map from ids to memories is not mended when the nearest one goes."""
+
+    def remove(self, keys: Sequence[Key]) -> None:
+        super().remove(keys)
+        self.gone = {*getattr(self, "gone", ()), *(key.id for key in keys)}
+
+    def visible(self, query: StoreQuery, level: int | None = None) -> dict[str, Record]:
+        found = super().visible(query, level)
+        return {id_: found[id_] for id_ in found if id_ not in getattr(self, "gone", ())}
 
 
 @noticed_by("test_remove_when_keys_are_unknown_then_nothing_happens")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,31 +92,20 @@ def test_z_logistic_when_compared_with_the_statistics_module_then_equal(
     np.testing.assert_allclose(curves.z_logistic(np.array(pool)), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("fast", "slow"),
-    [
-        (lambda x: curves.half_life(x, seconds=7.0), lambda x: 0.5 ** (x / 7.0)),
-        (
-            lambda x: curves.linear(x, seconds=7.0, floor=0.1),
-            lambda x: max(0.1, 1 - 0.9 * min(x / 7.0, 1)),
-        ),
-        (
-            lambda x: curves.log_saturation(x, n_max=30.0),
-            lambda x: min(math.log(1 + x) / math.log(31), 1),
-        ),
-        (curves.reciprocal, lambda x: 1 / (1 + x)),
-        (
-            lambda x: curves.logistic(x, k=0.5, m=3.0),
-            lambda x: 1 / (1 + math.exp(-0.5 * (x - 3.0))),
-        ),
-        (lambda x: curves.saturation(x, c=6.0), lambda x: x / (x + 6.0)),
-        (lambda x: curves.power(x, p=0.3), lambda x: x**0.3),
-        (lambda x: curves.power(x, p=0.5), math.sqrt),
-    ],
-)
+FORMULAS: list[tuple[Any, Any]] = [
+    (partial(curves.half_life, seconds=7.0), lambda x: 0.5 ** (x / 7.0)),
+    (partial(curves.linear, seconds=7.0, floor=0.1), lambda x: max(0.1, 1 - 0.9 * min(x / 7, 1))),
+    (partial(curves.log_saturation, n_max=30.0), lambda x: min(math.log(1 + x) / math.log(31), 1)),
+    (curves.reciprocal, lambda x: 1 / (1 + x)),
+    (partial(curves.logistic, k=0.5, m=3.0), lambda x: 1 / (1 + math.exp(-0.5 * (x - 3.0)))),
+    (partial(curves.saturation, c=6.0), lambda x: x / (x + 6.0)),
+    (partial(curves.power, p=0.3), lambda x: x**0.3),
+    (partial(curves.power, p=0.5), math.sqrt),
+]
+
+
 @given(values=st.lists(st.floats(0.0, 500.0, allow_subnormal=False), max_size=9))
-def test_pointwise_curves_when_compared_with_the_formula_then_equal(
-    fast: Any, slow: Any, values: list[float]
-) -> None:
-    expected = [slow(value) for value in values]
-    np.testing.assert_allclose(fast(np.array(values)), expected, rtol=1e-12, atol=1e-15)
+def test_pointwise_curves_when_compared_with_the_formula_then_equal(values: list[float]) -> None:
+    for fast, slow in FORMULAS:
+        expected = [slow(value) for value in values]
+        np.testing.assert_allclose(fast(np.array(values)), expected, rtol=1e-12, atol=1e-15)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import pickle
 import tomllib
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -164,7 +165,7 @@ def profiles(draw: st.DrawFn) -> RankingProfile:
 
 
 @given(profiles())
-@settings(max_examples=150)
+@settings(max_examples=25)
 def test_dump_when_loaded_again_then_is_the_same_profile(profile: RankingProfile) -> None:
     again = read_profile(dump_profile(profile))
     assert again == profile
@@ -174,7 +175,7 @@ def test_dump_when_loaded_again_then_is_the_same_profile(profile: RankingProfile
 
 
 @given(profiles())
-@settings(max_examples=50)
+@settings(max_examples=15)
 def test_describe_when_a_profile_is_read_then_every_value_has_an_origin(
     profile: RankingProfile,
 ) -> None:
@@ -188,7 +189,7 @@ def test_describe_when_a_profile_is_read_then_every_value_has_an_origin(
 
 
 @given(profiles(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=15)
 def test_hash_when_a_weight_changes_then_is_another_and_back_the_same(
     profile: RankingProfile, data: st.DataObject
 ) -> None:
@@ -201,7 +202,7 @@ def test_hash_when_a_weight_changes_then_is_another_and_back_the_same(
 
 
 @given(profiles(), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings(max_examples=15)
 def test_hash_when_tables_are_shuffled_then_is_the_same(
     profile: RankingProfile, random: Any
 ) -> None:
@@ -218,8 +219,8 @@ def test_hash_when_tables_are_shuffled_then_is_the_same(
     assert read_profile(text).hash == profile.hash
 
 
-@given(profiles())
-@settings(max_examples=50)
+@given(profile=profiles())
+@settings(max_examples=15)
 def test_extends_when_an_empty_child_extends_a_profile_then_it_ranks_the_same(
     profile: RankingProfile, tmp_path_factory: Any
 ) -> None:
@@ -247,7 +248,7 @@ ODD = st.recursive(
 
 
 @given(st.sampled_from(sorted(PRESETS)), st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_read_when_a_value_of_a_preset_is_replaced_by_anything_then_only_profile_errors(
     name: str, data: st.DataObject
 ) -> None:
@@ -268,7 +269,7 @@ def test_read_when_a_value_of_a_preset_is_replaced_by_anything_then_only_profile
 
 
 @given(st.sampled_from(sorted(PRESETS)), st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_read_when_the_text_of_a_preset_is_mangled_then_only_profile_errors(
     name: str, data: st.DataObject
 ) -> None:
@@ -289,26 +290,33 @@ def test_read_when_given_any_text_then_only_profile_errors(text: str) -> None:
     assert_only_profile_errors(text)
 
 
-@given(st.binary(max_size=200))
+@given(content=st.binary(max_size=200))
 @settings(max_examples=50)
 def test_load_when_given_any_bytes_then_only_profile_errors(
     content: bytes, tmp_path_factory: Any
 ) -> None:
     path = tmp_path_factory.mktemp("bytes") / "any.toml"
     path.write_bytes(content)
-    try:
-        load_profile(path)
-    except ProfileError as error:
-        assert error.problems
+    assert refused(lambda: load_profile(path)) != []
 
 
 def assert_only_profile_errors(text: str) -> None:
     """Reads, or refuses with problems of one line each; what reads is a whole profile."""
-    try:
+    found = refused(lambda: read_profile(text))
+    if found is None:
         profile = read_profile(text)
-    except (ProfileError, UnknownNameError) as error:
-        if isinstance(error, ProfileError):
-            assert error.problems
-            assert len(set(error.problems)) == len(error.problems)
-        return
-    assert read_profile(dump_profile(profile)).hash == profile.hash
+        assert read_profile(dump_profile(profile)).hash == profile.hash
+    else:
+        assert found
+        assert len(set(found)) == len(found)
+
+
+def refused(load: Callable[[], RankingProfile]) -> list[str] | None:
+    """The problems, or None when the profile is fine; any other error ends the test."""
+    try:
+        load()
+    except ProfileError as error:
+        return list(error.problems)
+    except UnknownNameError as error:
+        return [str(error)]
+    return None

@@ -7,6 +7,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the ``rankblend`` command and exit with its code."""
-    from rankblend.cli.app import run
+    try:
+        from rankblend.cli.app import run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while still importing: `run` itself says more
+        raise SystemExit(130) from None

@@ -46,7 +46,7 @@ def _options(
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 the file failed, 2 wrong input, 130 interrupted.
+    """Run the command line and exit: 0 done, 1 a file failed, 2 wrong input, 130 interrupted.
 
     Mistakes of the user are one line (or one line a problem) on standard error, never a traceback;
     ``RANKBLEND_DEBUG=1`` shows it nevertheless.
@@ -60,19 +60,29 @@ def run(arguments: list[str] | None = None) -> None:
         _complain(error)
         code = EXIT_STORE if isinstance(error, StoreError) else EXIT_USAGE
     except KeyboardInterrupt:
-        errors.print("interrupted; nothing half-written was kept", style="yellow")
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has gone (| head): not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        if os.environ.get("RANKBLEND_DEBUG"):
+            raise
+        where = f"{error.filename}: " if error.filename is not None else ""
+        _print_error(f"{where}{error.strerror or type(error).__name__}")
+        code = EXIT_STORE
     except Exception as error:
         # click's own errors are not importable through typer in every version of it.
         show = getattr(error, "show", None)
-        if not callable(show):
+        if type(error).__name__ == "Abort":
+            code = EXIT_INTERRUPTED
+        elif callable(show):
+            show()
+            code = getattr(error, "exit_code", EXIT_USAGE)
+        else:
             raise
-        show()
-        code = getattr(error, "exit_code", EXIT_USAGE)
+    if code == EXIT_INTERRUPTED:  # some versions of typer hand over the code, others raise
+        errors.print("interrupted; nothing half-written was kept", style="yellow")
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -81,4 +91,8 @@ def _complain(error: RankblendError) -> None:
         raise error
     problems = getattr(error, "problems", None) or (str(error),)
     for problem in problems:
-        errors.print(f"[red]error:[/] {escape(str(problem))}", highlight=False, soft_wrap=True)
+        _print_error(str(problem))
+
+
+def _print_error(message: str) -> None:
+    errors.print(f"[red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)

@@ -7,10 +7,16 @@ import json
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["errors", "output", "print_json", "progress"]
+__all__ = ["counted", "errors", "output", "print_json", "progress"]
 
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+# emoji=False: a scope such as tenant:100:x must not be drawn.
+output = Console(highlight=False, emoji=False)
+errors = Console(stderr=True, highlight=False, emoji=False)
+
+
+def counted(count: int, noun: str, plural: str) -> str:
+    """``1 memory``, ``2,000 memories``."""
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def print_json(value: object) -> None:

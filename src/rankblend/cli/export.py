@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from rankblend.cli.console import errors
+from rankblend.cli.console import counted, errors
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Memory
 
@@ -21,6 +22,8 @@ def export(
     """Write every memory, revision and link of a file as JSON lines."""
     if not db.exists():
         raise InvalidArgumentError(f"--db: no such file: {db}")
+    if out.is_dir() or not out.parent.is_dir():
+        raise InvalidArgumentError(f"--out: expected a file in an existing folder, got {out}")
     with Memory.open(db) as memory:
         count = memory.export(out)
-    errors.print(f"{count:,} lines written to {out}")
+    errors.print(Text(f"{counted(count, 'line', 'lines')} written to {out}"), soft_wrap=True)

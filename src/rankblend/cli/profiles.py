@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from rankblend.cli.console import output, print_json
 from rankblend.profiles import load_profile, profile_names
@@ -30,20 +34,20 @@ def profiles(
                 "hash": profile.hash,
                 "source": profile.source,
                 "values": [
-                    {"path": path, "value": value, "origin": origin} for path, value, origin in rows
+                    {"path": path, "value": _as_json(value), "origin": origin}
+                    for path, value, origin in rows
                 ],
             }
         )
         return
-    output.print(f"[bold]{profile.name}[/]  {profile.hash}")
+    output.print(Text.assemble((profile.name, "bold"), "  ", profile.hash), soft_wrap=True)
     if profile.source:
-        output.print(" ".join(profile.source.split()), style="dim")
+        output.print(Text(" ".join(profile.source.split()), "dim"))
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("value")
-    table.add_column("")
-    table.add_column("from", style="dim")
+    for heading in ("path", "value", "from"):
+        table.add_column(heading, style="dim" if heading == "from" else "")
     for path, value, origin in rows:
-        table.add_row(path, f"{value}", origin)
+        table.add_row(Text(path), Text(_as_toml(value)), Text(origin))
     output.print(table)
 
 
@@ -55,8 +59,30 @@ def _list(*, as_json: bool) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("profile")
     table.add_column("hash", style="dim")
-    table.add_column("weights")
+    table.add_column("score")
     for profile in loaded:
         weights = ", ".join(f"{name} {weight:g}" for name, weight in profile.score.weights)
         table.add_row(profile.name, profile.hash[:12], f"{profile.score.compose}: {weights}")
     output.print(table)
+
+
+def _as_json(value: object) -> object:
+    """A value without infinities, which JSON has no word for: ``"inf"``, as in TOML."""
+    if isinstance(value, Mapping):
+        return {key: _as_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_toml(value: object) -> str:
+    """A value as it would be written in a profile; a dash for what TOML cannot say."""
+    if value is None:
+        return "–"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_as_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_as_toml, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
 from rankblend.cli.embedder import HELP, embedder_for
@@ -39,13 +41,12 @@ def recall(
         list[str] | None, typer.Option("--seed", help="Entity or id for the graph to start from.")
     ] = None,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", help="Answer as of this time (ISO 8601).")
+        str | None,
+        typer.Option("--as-of", help="Answer as of this time (ISO 8601, UTC unless it says)."),
     ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Explain the first match, or the one of --id.")
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain the first match.")] = False,
     id: Annotated[
-        str | None, typer.Option("--id", help="With --explain: any memory, also one not shown.")
+        str | None, typer.Option("--id", help="Explain this memory, shown or not.")
     ] = None,
     compare: Annotated[
         str | None, typer.Option("--compare", help="Another profile: show the rank moves.")
@@ -62,13 +63,13 @@ def recall(
         db, embedder=embedder_for(embedder, stored_embedder(db)), allow_subtree=True
     ) as memory:
         arguments: dict[str, Any] = {
-            "scope": scope, "reach": reach, "top": top, "seeds": seed or (), "as_of": as_of,
-            "strict": strict,
+            "scope": scope[0] if len(scope) == 1 else scope, "reach": reach, "top": top,
+            "seeds": seed or (), "as_of": _with_zone(as_of), "strict": strict,
         }  # fmt: skip
         result = memory.recall(query, profile=profile, weights=weights or None, **arguments)
         other = memory.recall(query, profile=compare, **arguments) if compare else None
-        subject: int | str = id if id is not None else 0
-        explanation = result.explain(subject) if explain and (id or len(result)) else None
+        subject = id if id is not None else 0 if explain and len(result) else None
+        explanation = None if subject is None else result.explain(subject)
     if as_json:
         document = result.plain()
         if explanation is not None:
@@ -77,7 +78,7 @@ def recall(
             document["comparison"] = result.compare(other).plain()
         print_json(document)
         return
-    _show(result)
+    _show(result, top)
     if explanation is not None:
         output.print()
         output.print(explanation)
@@ -86,15 +87,30 @@ def recall(
         output.print(result.compare(other))
 
 
-def _show(result: Recall) -> None:
-    if not len(result):
-        output.print("nothing found: no visible memory was proposed or passed the floors")
+def _show(result: Recall, top: int | None) -> None:
+    if len(result):
+        output.print(recall_table(result, columns=output.width))
+    elif top == 0:
+        output.print("nothing shown: --top 0")
+    elif not result.trace.pool:
+        output.print("nothing found: no store proposed a memory that this scope sees")
     else:
-        output.print(recall_table(result))
+        output.print(f"nothing found: none of {result.trace.pool:,} candidates passed the floors")
     for failure in result.trace.failures:
-        errors.print(f"degraded: {failure.words}; its evidence is absent", style="yellow")
+        errors.print(Text(f"degraded: {failure.words}; its evidence is absent", "yellow"))
     for note in result.trace.notes:
-        errors.print(note, style="yellow")
+        errors.print(Text(note, "yellow"))
+
+
+def _with_zone(text: str | None) -> datetime | str | None:
+    """A time that names no zone is meant in UTC; what is no time is left for `Memory` to refuse."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def _weight(text: str) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rankblend.cli.console import output
+from rankblend.cli.console import counted, output
 from rankblend.cli.embedder import HELP, embedder_for
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Memory
@@ -27,4 +27,4 @@ def reembed(
         raise InvalidArgumentError("--embedder: expected an embedder, not none")
     with Memory.open(db) as memory:
         count = memory.reembed(chosen)
-    output.print(f"{count:,} memories embedded anew")
+    output.print(f"{counted(count, 'memory', 'memories')} embedded anew")

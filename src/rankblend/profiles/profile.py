@@ -22,6 +22,8 @@ from rankblend.relevance.evidence import Evidence
 
 __all__ = ["RankingProfile"]
 
+MOST_REWEIGHTED = 64
+
 
 @frozen(slots=False, unsafe_hash=False)
 class RankingProfile:
@@ -176,15 +178,30 @@ class RankingProfile:
             else:
                 held[name] = problems.number(path, value, low=0.0) or 0.0
         problems.raise_if_any()
+        # A recall may give the same weights every time, and checking and hashing cost a millisecond.
+        key = (tuple(held.items()), frozenset(weights))
+        made = self._reweighted.get(key)
+        if made is None:
+            score = _reweighted(self.score, held, problems)
+            made = evolve(self, score=score, origins=self._origins_after(frozenset(weights)))
+            if len(self._reweighted) >= MOST_REWEIGHTED:
+                self._reweighted.clear()
+            self._reweighted[key] = made
+        return made
+
+    @cached_property
+    def _reweighted(self) -> dict[object, RankingProfile]:
+        return {}
+
+    def _origins_after(self, changed: frozenset[str]) -> dict[str, str]:
         origins = dict(self.origins)
         listed = origins.pop("score.of", None)
-        for name in held:
-            path_text = f"score.weights.{name}"
-            if name in weights:
-                origins[path_text] = "call"
+        for name, _ in self.score.weights:
+            if name in changed:
+                origins[f"score.weights.{name}"] = "call"
             elif listed is not None:
-                origins.setdefault(path_text, listed)
-        return evolve(self, score=_reweighted(self.score, held, problems), origins=origins)
+                origins.setdefault(f"score.weights.{name}", listed)
+        return origins
 
     def describe(self) -> tuple[Row, ...]:
         """Every value in effect as (path, value, origin), in the order of a profile file."""

@@ -28,10 +28,15 @@ def dump_profile(profile: RankingProfile) -> str:
 
 
 def _said(tables: dict[str, Any]) -> dict[str, Any]:
-    """Without what says nothing: TOML has no null, and an empty table would be noise."""
-    kept = {}
-    for key, value in tables.items():
-        inner = _said(value) if isinstance(value, dict) else value
-        if inner is not None and inner != {}:
-            kept[key] = inner
-    return kept
+    """Without what says nothing: TOML has no null, and an empty section would be noise."""
+    return {
+        key: kept
+        for key, value in tables.items()
+        if value is not None and (kept := _without_none(value)) != {}
+    }
+
+
+def _without_none(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_none(inner) for key, inner in value.items() if inner is not None}

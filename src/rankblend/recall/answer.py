@@ -14,6 +14,7 @@ from rankblend.errors import MemoryContractError
 from rankblend.recall.asked import Asked, masked, permitted_positions
 from rankblend.recall.asking import Failure, Outcome, Request, Round
 from rankblend.recall.candidates import Candidates, EvidenceColumn, group_equivalents
+from rankblend.recall.columns import read_column
 from rankblend.recall.engine import Engine
 from rankblend.recall.match import Recall, matches_from
 from rankblend.recall.pool import SEEDS_PER_STORE, Proposals, join_proposals, seeds_from
@@ -23,7 +24,6 @@ from rankblend.recall.trace import Trace
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import (
     Key,
-    Observation,
     Reason,
     Seed,
     Store,
@@ -150,8 +150,14 @@ def _proposed(
 
 
 def _known(asked: Asked, name: str, proposals: Proposals, notes: list[str]) -> Proposals:
-    """Proposals without ids the catalog does not hold at all: a store of the user's may lag."""
+    """Proposals without ids the catalog does not hold at all: a store of the user's may lag.
+
+    Raises:
+        MemoryContractError: What was proposed is no text.
+    """
     everything = [identifier for ids in proposals.values() for identifier in ids]
+    if not all(isinstance(identifier, str) for identifier in everything):
+        raise MemoryContractError(f"store {name!r}: expected ids as text from propose")
     strangers = asked.engine.view.strangers(everything)
     if not strangers:
         return proposals
@@ -186,7 +192,7 @@ def _observe(
             failures.append(outcome.failure)
         for emitted in store.emits:
             if emitted in wanted:
-                column = _column(store, emitted, outcome, positions[name], len(ids))
+                column = read_column(store, emitted, outcome, positions[name], len(ids))
                 evidence[emitted].append(masked(engine, store, column, emitted, layers))
     for name, kind in engine.behind.items():
         failures.append(Failure(name, "write", Reason.FAILED, kind))
@@ -194,7 +200,7 @@ def _observe(
     select = question.profile.select
     vectors = None
     if select.duplicate_penalty > 0 or select.diversity > 0:
-        vectors = _vectors(engine, asked.query, ids)
+        vectors = _vectors(asked, ids)
     tokens = None
     if select.max_tokens is not None:
         texts = [record.text if record else "" for record in engine.view.records(keys)]
@@ -226,30 +232,10 @@ def _observing(
     return Request(store.name, "observe", partial(store.observe, query, ids))
 
 
-def _column(
-    store: Store, emitted: str, outcome: Outcome, positions: NDArray[np.int64], n: int
-) -> EvidenceColumn:
-    if outcome.failure is not None:
-        return EvidenceColumn.absent(store.name, n, outcome.failure.reason)
-    observation = cast("Observation", outcome.value)
-    if emitted not in observation.columns:
-        return EvidenceColumn.absent(store.name, n, Reason.NOT_EMITTED)
-    given = np.asarray(observation.columns[emitted], np.float64)
-    if given.shape != positions.shape:
-        raise MemoryContractError(
-            f"store {store.name!r}: expected {positions.size} values of {emitted!r}, "
-            f"got {given.shape}"
-        )
-    column = EvidenceColumn.absent(store.name, n, Reason.NOT_PERMITTED)
-    column.values[positions] = given
-    column.reasons[positions] = observation.reason(emitted)
-    return column
-
-
-def _vectors(engine: Engine, query: StoreQuery, ids: Sequence[str]) -> NDArray[np.float32] | None:
-    for store in engine.stores.values():
-        if isinstance(store, VectorStore) and len(store):
-            return store.vectors_of(query, ids)
+def _vectors(asked: Asked, ids: Sequence[str]) -> NDArray[np.float32] | None:
+    for store in asked.engine.stores.values():
+        if isinstance(store, VectorStore) and store.name not in asked.engine.behind and len(store):
+            return store.vectors_of(asked.query_for(store), ids)
     return None
 
 

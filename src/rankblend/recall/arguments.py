@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
-from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Filters
-from rankblend.stores.protocol import Key, Link, Reach, Record, Seed
+from rankblend.stores.protocol import Reach, Seed
 
 __all__ = [
     "MAX_ID",
@@ -29,7 +25,6 @@ __all__ = [
     "read_ids",
     "read_query",
     "read_reach",
-    "read_record",
     "read_scope",
     "read_scopes",
     "read_seeds",
@@ -40,7 +35,8 @@ __all__ = [
 MAX_TEXT = 1_000_000
 MAX_ID = 512
 MAX_LABEL = 100
-_LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
+# A double has no room for the last microseconds of year 9999: `datetime.max` rounds into year 10000.
+_LAST = math.nextafter(datetime.max.replace(tzinfo=UTC).timestamp(), 0.0)
 
 
 class Problems:
@@ -78,11 +74,22 @@ class Problems:
         if isinstance(value, bool) or not isinstance(value, Real):
             self.add(f"{name}: expected None or a number in [0, 1], got {type(value).__name__}")
             return None
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
         if not 0.0 <= number <= 1.0:
             self.add(f"{name}: expected None or a number in [0, 1], got {number!r}")
             return None
         return number
+
+    def weight(self, name: str, value: object) -> float:
+        """The value as a float in (0, 1]; notes a problem otherwise."""
+        before = len(self.found)
+        number = self.fraction(name, value)
+        if not number and len(self.found) == before:
+            self.add(f"{name}: expected a number above 0")
+        return number or 0.0
 
     def text(self, name: str, value: object, *, limit: int, blank: bool = False) -> str:
         """The value as text that can be stored; notes a problem otherwise."""
@@ -93,9 +100,17 @@ class Problems:
             self.add(f"{name}: expected some text, got a blank")
         if len(value) > limit:
             self.add(f"{name}: expected at most {limit:,} characters, got {len(value):,}")
-        if not _encodes(value):
-            self.add(f"{name}: contains a lone surrogate, which cannot be stored as UTF-8")
+        self.encodable(name, value)
         return value
+
+    def encodable(self, name: str, value: str) -> bool:
+        """Whether text can be stored as UTF-8; notes a problem otherwise."""
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            self.add(f"{name}: contains a lone surrogate, which cannot be stored as UTF-8")
+            return False
+        return True
 
 
 def read_scope(problems: Problems, name: str, value: object) -> Scope | None:
@@ -105,7 +120,7 @@ def read_scope(problems: Problems, name: str, value: object) -> Scope | None:
     try:
         return Scope.parse(value)  # type: ignore[arg-type]
     except InvalidScopeError as error:
-        problems.add(f"{name}: {error}")
+        problems.add(f"{name}: {str(error).removeprefix('scope: ').removeprefix('scope ')}")
         return None
 
 
@@ -137,12 +152,16 @@ def read_time(problems: Problems, name: str, value: object) -> float | None:
         problems.add(f"{name}: expected a datetime with a time zone, got a naive one; "
                      "use datetime.now(UTC)")  # fmt: skip
         return None
-    return value.timestamp()
+    try:
+        return value.astimezone(UTC).timestamp()
+    except OverflowError:
+        problems.add(f"{name}: expected a time within the years 1 to 9999 of UTC")
+        return None
 
 
 def as_datetime(seconds: float | None) -> datetime | None:
     """Seconds since the epoch as an aware UTC datetime."""
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return None if seconds is None else datetime.fromtimestamp(min(seconds, _LAST), UTC)
 
 
 def read_ids(problems: Problems, value: object) -> tuple[str, ...]:
@@ -166,10 +185,9 @@ def read_seeds(problems: Problems, value: object) -> tuple[Seed, ...]:
     seeds = []
     for position, item in enumerate(value):
         if isinstance(item, Seed):
-            weight = problems.fraction(f"seeds[{position}].weight", item.weight)
-            seeds.append(item if weight else Seed(item.id))
-            if weight == 0.0:
-                problems.add(f"seeds[{position}].weight: expected a number above 0")
+            problems.text(f"seeds[{position}].id", item.id, limit=MAX_ID)
+            problems.weight(f"seeds[{position}].weight", item.weight)
+            seeds.append(item)
         elif isinstance(item, str) and item.strip():
             seeds.append(Seed(item))
         else:
@@ -190,66 +208,6 @@ def read_reach(problems: Problems, value: object, *, allowed: bool) -> Reach:
     return reach
 
 
-def read_record(
-    problems: Problems,
-    where: str,
-    *,
-    text: object,
-    scope: object,
-    id: object,
-    layer: object,
-    key: object,
-    salience: object,
-    confidence: object,
-    review: object,
-    maturity: object,
-    certainty: object,
-    links: object,
-    at: object,
-    expires: object,
-    metadata: object,
-    now: float,
-) -> Record | None:
-    """The arguments of one `remember` as a record, or None when something is wrong with them."""
-    before = len(problems.found)
-    stored = problems.text(f"{where}text", text, limit=MAX_TEXT)
-    where_stored = read_scope(problems, f"{where}scope", scope)
-    identifier = problems.text(f"{where}id", id, limit=MAX_ID)
-    if any(unicodedata.category(char) == "Cc" for char in identifier):
-        problems.add(f"{where}id: control characters are not allowed")
-    layer_name = problems.text(f"{where}layer", layer, limit=MAX_LABEL)
-    slot = None if key is None else problems.text(f"{where}key", key, limit=MAX_ID)
-    importance = problems.fraction(f"{where}salience", salience)
-    certain = problems.fraction(f"{where}confidence", confidence)
-    labels: dict[str, Any] = {}
-    for name, value in (("review", review), ("maturity", maturity), ("certainty", certainty)):
-        if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
-            known = ", ".join(_LABELS[name])
-            problems.add(f"{where}{name}: expected one of {known}, got {value!r:.40}")
-        labels[name] = value
-    valid_from = read_time(problems, f"{where}at", at)
-    until = read_time(problems, f"{where}expires", expires)
-    joined = _read_links(problems, f"{where}links", links)
-    described = _read_metadata(problems, f"{where}metadata", metadata)
-    if len(problems.found) > before or where_stored is None:
-        return None
-    started = now if valid_from is None else valid_from
-    return Record(
-        Key(where_stored, identifier),
-        stored,
-        layer=layer_name,
-        links=joined,
-        created=started,
-        at=started,
-        slot=slot,
-        expires=until,
-        metadata=described,
-        salience=importance,
-        confidence=certain,
-        **labels,
-    )
-
-
 def read_vector(problems: Problems, name: str, value: object) -> NDArray[np.float32] | None:
     """A given embedding as a unit float32 vector."""
     if value is None:
@@ -262,63 +220,12 @@ def read_vector(problems: Problems, name: str, value: object) -> NDArray[np.floa
     if vector.ndim != 1 or not vector.size:
         problems.add(f"{name}: expected shape (d,), got {vector.shape}")
         return None
-    norm = float(np.sqrt(np.sum(np.square(vector)))) if np.isfinite(vector).all() else math.nan
-    if not math.isfinite(norm) or norm == 0.0:
-        problems.add(f"{name}: expected finite numbers with a positive, finite norm")
+    largest = float(np.abs(vector).max())
+    if not 0.0 < largest < math.inf:
+        problems.add(f"{name}: expected finite numbers, not all of them 0")
         return None
-    return np.asarray(vector / norm, np.float32)
-
-
-def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        problems.add(f"{name}: expected a sequence of ids or Links")
-        return ()
-    links = []
-    for position, item in enumerate(value):
-        link = Link(item) if isinstance(item, str) else item
-        if isinstance(item, Mapping):
-            try:
-                link = Link(**item)
-            except TypeError:
-                problems.add(f"{name}[{position}]: expected target, kind, weight, verified")
-                continue
-        if not isinstance(link, Link):
-            problems.add(f"{name}[{position}]: expected an id or a Link")
-            continue
-        problems.text(f"{name}[{position}].target", link.target, limit=MAX_ID)
-        problems.text(f"{name}[{position}].kind", link.kind, limit=MAX_LABEL)
-        weight = problems.fraction(f"{name}[{position}].weight", link.weight)
-        if weight == 0.0:
-            problems.add(f"{name}[{position}].weight: expected a number above 0")
-        links.append(link)
-    return tuple(links)
-
-
-def _read_metadata(problems: Problems, name: str, value: object) -> Mapping[str, object]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(field, str) for field in value):
-        problems.add(f"{name}: expected a mapping from names to JSON values")
-        return {}
-    try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        problems.add(f"{name}: expected JSON values (finite numbers, text, booleans, null, lists, "
-                     "objects)")  # fmt: skip
-        return {}
-    if not _encodes(text):
-        problems.add(f"{name}: contains a lone surrogate, which cannot be stored as UTF-8")
-        return {}
-    copied: Mapping[str, object] = json.loads(text)
-    return copied
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    vector = vector / largest  # the squares of very large or small numbers leave the range
+    return np.asarray(vector / np.sqrt(np.sum(np.square(vector))), np.float32)
 
 
 def read_query(problems: Problems, value: object) -> str:
@@ -337,5 +244,7 @@ def read_filters(problems: Problems, name: str, value: object) -> Filters:
     try:
         return Filters.parse(value)  # type: ignore[arg-type]
     except InvalidArgumentError as error:
-        problems.found += [f"{name}: {problem}" for problem in error.problems]
+        problems.found += [
+            f"{name}: {problem.removeprefix('filters: ')}" for problem in error.problems
+        ]
         return Filters()

@@ -1,7 +1,7 @@
 """Asking stores: one after the other, or side by side with a time-out each, with one set of rules.
 
 The recall itself is a generator that yields rounds of `Request`s and is sent their `Outcome`s. It
-does not know whether `drive` or `drive_async` runs it, so both give the same answer.
+does not know how `drive` asks them, nor in which thread, so the answer is the same.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, wait
-from contextlib import suppress
+from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ from attrs import frozen
 from rankblend.errors import MemoryContractError, StoreFailedError, StoreTimeoutError
 from rankblend.stores.protocol import Reason
 
-__all__ = ["Failure", "Outcome", "Request", "Round", "drive", "drive_async"]
+__all__ = ["Failure", "Outcome", "Request", "Round", "away", "drive"]
 
 T = TypeVar("T")
 
@@ -72,65 +71,82 @@ class Outcome:
 Round = Generator[list[Request], list[Outcome], T]
 
 
-def drive(recall: Round[T], *, timeout: float | None, strict: bool) -> T:
+def drive(
+    recall: Round[T], *, timeout: float | None, strict: bool, abandoned: Future[None] | None = None
+) -> T:
     """Run a recall in this thread.
 
-    Without a time-out every store is called directly. With one, the stores of a round run side by
-    side in threads; whoever has not answered when the time is over is no longer waited for.
+    Without a time-out every store is called directly. With one, or when it may be abandoned, the
+    stores of a round run side by side in threads; whoever has not answered when the time is over is
+    no longer waited for.
+
+    Args:
+        recall: The recall.
+        timeout: Seconds for each round; None waits for ever.
+        strict: Raise what a store raises.
+        abandoned: Once it is done nobody wants the answer: no store is waited for any longer.
+
+    Raises:
+        CancelledError: It was abandoned.
     """
     outcomes: list[Outcome] | None = None
     try:
         while True:
-            requests, result, finished = _step(recall, outcomes)
-            if finished:
-                return result  # type: ignore[return-value]
-            if timeout is None:
+            try:
+                requests = recall.send(outcomes) if outcomes is not None else next(recall)
+            except StopIteration as done:
+                answer: T = done.value
+                return answer
+            if timeout is None and abandoned is None:
                 outcomes = [_called(request, request.call, strict=strict) for request in requests]
                 continue
             running = [_in_thread(request.call) for request in requests]
-            late = wait(running, timeout=timeout).not_done
+            _wait(running, timeout, abandoned)
+            answered = [future.done() for future in running]
             outcomes = [
-                _late(request, timeout, strict=strict)
-                if future in late
-                else _called(request, future.result, strict=strict)
-                for request, future in zip(requests, running, strict=True)
+                _called(request, future.result, strict=strict)
+                if in_time
+                else _late(request, timeout or 0.0, strict=strict)
+                for request, future, in_time in zip(requests, running, answered, strict=True)
             ]
     finally:
         recall.close()
 
 
-async def drive_async(recall: Round[T], *, timeout: float | None, strict: bool) -> T:
-    """Run a recall without blocking the event loop, the stores of a round side by side."""
-    outcomes: list[Outcome] | None = None
+async def away(call: Callable[[Future[None]], T]) -> T:
+    """Run a call in a thread of its own and wait without blocking the event loop.
+
+    All of it runs there, so that nothing the loop does meanwhile, not even a write that waits for
+    the recall to end, can keep it from ending.
+
+    Args:
+        call: Takes what `drive` takes as ``abandoned``; done when the caller is cancelled.
+    """
+    abandoned: Future[None] = Future()
     try:
-        while True:
-            requests, result, finished = await asyncio.wrap_future(
-                _in_thread(partial(_step, recall, outcomes))
-            )
-            if finished:
-                return result  # type: ignore[return-value]
-            running = [asyncio.wrap_future(_in_thread(request.call)) for request in requests]
-            late = (await asyncio.wait(running, timeout=timeout))[1] if running else set()
-            for future in late:
-                future.cancel()
-            outcomes = [
-                _late(request, timeout or 0.0, strict=strict)
-                if future in late
-                else _called(request, future.result, strict=strict)
-                for request, future in zip(requests, running, strict=True)
-            ]
+        return await asyncio.wrap_future(_in_thread(partial(call, abandoned)))
     finally:
-        # A cancelled caller may leave while a thread still runs a step; the generator then closes
-        # itself, and lets go of its lock, when that thread drops it.
-        with suppress(ValueError):
-            recall.close()
+        abandoned.set_result(None)
 
 
-def _step(recall: Round[T], outcomes: list[Outcome] | None) -> tuple[list[Request], T | None, bool]:
-    try:
-        return (recall.send(outcomes) if outcomes is not None else next(recall)), None, False
-    except StopIteration as done:
-        return [], done.value, True
+def _wait(
+    running: list[Future[object]], timeout: float | None, abandoned: Future[None] | None
+) -> None:
+    """Wait until all have answered or the time is over."""
+    over = threading.Event()
+
+    def look(_: object) -> None:
+        if all(future.done() for future in running):
+            over.set()
+
+    for future in running:
+        future.add_done_callback(look)
+    if abandoned is not None:
+        abandoned.add_done_callback(lambda _: over.set())
+    if running:
+        over.wait(timeout)
+    if abandoned is not None and abandoned.done():
+        raise CancelledError
 
 
 def _called(request: Request, answer: Callable[[], object], *, strict: bool) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -88,16 +89,20 @@ class Comparison:
     def __rich__(self) -> RenderableType:
         """For a rich console: both ranks with an arrow."""
         from rich.table import Table
+        from rich.text import Text
 
         texts = {m.memory.id: m.memory.text for m in (*self.before, *self.after)}
         table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
-        table.add_column(self.before.profile.name, justify="right", no_wrap=True)
+        table.add_column(Text(self.before.profile.name), justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
-        table.add_column(self.after.profile.name, justify="right", no_wrap=True)
+        table.add_column(Text(self.after.profile.name), justify="right", no_wrap=True)
         table.add_column("memory", ratio=1, no_wrap=True, overflow="ellipsis")
         for move in self.moves:
             table.add_row(
-                _rank(move.before), _arrow(move), _rank(move.after), texts.get(move.id, move.id)
+                _rank(move.before),
+                _arrow(move),
+                _rank(move.after),
+                Text(texts.get(move.id, move.id)),
             )
         return table
 
@@ -150,7 +155,7 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
         if needed is not None and (
             best is None or abs(needed - weight) < abs(best.needed - best.weight)
         ):
-            best = Swap(path, weight, needed)
+            best = Swap(path, weight, float(needed))
     return best
 
 
@@ -192,7 +197,10 @@ def _lead_function(ranking: Ranking, rows: list[int]) -> Callable[[str, str, flo
     def lead(node_name: str, weight_name: str, value: float) -> float:
         changed = root if not node_name else nodes[node_name]
         weights = tuple((n, value if n == weight_name else w) for n, w in changed.weights)
-        node = evolve(changed, weights=weights)
+        try:
+            node = evolve(changed, weights=weights)
+        except InvalidArgumentError:
+            return -math.inf  # a weight that this composer refuses swaps nothing
         new_root = node if not node_name else root
         new_nodes = nodes if not node_name else {**nodes, node_name: node}
         scores = compose_table(new_root, new_nodes, table, contributions=False).scores

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import MemoryContractError
+from rankblend.errors import InvalidArrayError, MemoryContractError
 from rankblend.profiles import RankingProfile
 from rankblend.recall.candidates import Candidates, EvidenceColumn
 from rankblend.relevance.curves import apply_curve
@@ -54,7 +54,8 @@ def derive(profile: RankingProfile, candidates: Candidates) -> Derived:
     value stands, or the profile's ``merge`` says that this is an error.
 
     Raises:
-        MemoryContractError: Two stores disagree on a signal whose merge rule is ``error``.
+        MemoryContractError: Two stores disagree on a signal whose merge rule is ``error``, or a
+            store gave evidence outside its range.
     """
     n = len(candidates)
     values: dict[str, NDArray[np.float64]] = {}
@@ -129,7 +130,10 @@ def _sources(
         for other in recipe.evidence[1:]:
             same = [c for c in _columns(candidates, other) if c.store == leading.store]
             inputs.append(same[0].values if same else np.full(n, np.nan))
-        signal = apply_curve(recipe.curve, inputs, meanings)
+        try:
+            signal = apply_curve(recipe.curve, inputs, meanings)
+        except InvalidArrayError as error:
+            raise MemoryContractError(f"store {leading.store!r}: {error}") from error
         reason = np.where(
             np.isnan(signal),
             np.where(leading.reasons == Reason.PRESENT, Reason.NOT_APPLICABLE, leading.reasons),

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from rankblend.embedders import Embedder, checked, identity
+from rankblend.embedders import Embedder, checked, embedder_dimension, identity
 from rankblend.errors import EmbedderMismatchError, InvalidArgumentError
 from rankblend.recall.items import Item
 from rankblend.stores.catalog import Catalog
@@ -45,13 +45,14 @@ def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | No
     """
     vectors = [item.vector for item in items]
     dimension = stored_dimension(catalog)
+    if dimension is None and embedder is not None:
+        dimension = embedder_dimension(embedder)
     missing = [i for i, vector in enumerate(vectors) if vector is None]
     if embedder is not None and missing:
         rows, has_vector = checked(embedder, [items[i].record.text for i in missing], dimension)
         for i, row, has in zip(missing, rows, has_vector, strict=True):
             vectors[i] = row if has else None
-        if has_vector.any() and catalog.get_meta(EMBEDDER) is None:
-            catalog.set_meta(EMBEDDER, identity(embedder))
+    embedded = any(vectors[i] is not None for i in missing)
     sizes = {vector.size for vector in vectors if vector is not None}
     expected = dimension if dimension is not None else min(sizes, default=None)
     if sizes - {expected}:
@@ -59,6 +60,8 @@ def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | No
             f"vector: expected {expected} dimensions, as in this memory, "
             f"got {sorted(sizes - {expected})}"
         )
+    if embedder is not None and embedded and catalog.get_meta(EMBEDDER) is None:
+        catalog.set_meta(EMBEDDER, identity(embedder))
     return [
         item.record if vector is None else evolve(item.record, vector=vector)
         for item, vector in zip(items, vectors, strict=True)

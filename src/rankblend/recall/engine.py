@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 
 import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError, MemoryContractError
+from rankblend.errors import InvalidArgumentError
 from rankblend.recall.equivalents import Equivalents
 from rankblend.recall.lock import SharedLock
 from rankblend.relevance.evidence import is_identifier
@@ -110,9 +111,8 @@ class Engine:
                         store.remove_edges(edges_removed)
                     if edges:
                         store.add_edges(edges)
-            except MemoryContractError:
-                raise
             except Exception as error:
+                # Whatever it was: it is written, and the other stores must learn of it.
                 self.behind[name] = type(error).__name__
 
     def graphs(self) -> Iterator[GraphStore]:
@@ -143,6 +143,7 @@ class Engine:
         return self.view.locate(StoreQuery("", (scope,)), [identifier])[0]
 
     def close(self) -> None:
-        """Close the stores."""
-        for store in self.stores.values():
-            store.close()
+        """Close the stores: all of them, also when one of them raises."""
+        with ExitStack() as closing:
+            for store in self.stores.values():
+                closing.callback(store.close)

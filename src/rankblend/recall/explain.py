@@ -106,7 +106,7 @@ class Explanation:
         for row in self.rows:
             table.add_row(
                 "  " * row.depth + row.name,
-                row.evidence,
+                Text(row.evidence),  # may hold an id, which is not markup
                 _number(row.value) if row.value is not None else Text("absent", "yellow"),
                 "" if row.weight is None else f"{row.weight:g}",
                 Text(row.why, "yellow") if row.value is None and row.why
@@ -162,10 +162,11 @@ def explain_absence(ranking: Ranking, identifier: str, *, visible: bool) -> Expl
     """Explain a memory that was not in the pool."""
     if not visible:
         return _never_scored(ranking, identifier, "not visible to this query or unknown")
-    size = ranking.profile.pool.size
-    return _never_scored(
-        ranking, identifier, f"not proposed: no store had it among its best {size}"
-    )
+    pool = ranking.profile.pool
+    words = f"not proposed: no store had it among its best {pool.size}"
+    if len(ranking.candidates) >= pool.max:
+        words += f", or the pool was full at {pool.max}"
+    return _never_scored(ranking, identifier, words)
 
 
 def _never_scored(ranking: Ranking, identifier: str, verdict: str) -> Explanation:
@@ -254,11 +255,14 @@ def _evidence_words(ranking: Ranking, name: str, position: int) -> str:
     kinds = dict(zip(recipe.evidence, ranking.profile.kinds(name), strict=False))
     for evidence in recipe.evidence:
         store, dot, bare = evidence.rpartition(".")
-        for column in ranking.candidates.evidence.get(bare, ()):
-            if (not dot or column.store == store) and not math.isnan(column.values[position]):
-                unit = kinds[evidence].unit
-                words.append(f"{bare} {_natural(float(column.values[position]), unit)}")
-                break
+        columns = [
+            column
+            for column in ranking.candidates.evidence.get(bare, ())
+            if (not dot or column.store == store) and not math.isnan(column.values[position])
+        ]
+        for column in columns:
+            value = _natural(float(column.values[position]), kinds[evidence].unit)
+            words.append(f"{bare} {value}" + (f" ({column.store})" if len(columns) > 1 else ""))
     return ", ".join(words)
 
 

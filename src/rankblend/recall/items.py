@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from numpy.typing import NDArray
 
 from rankblend.recall import arguments
 from rankblend.recall.arguments import Problems
-from rankblend.stores.protocol import Edge, Record
+from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
+from rankblend.stores.protocol import Edge, Key, Link, Record
 
 __all__ = ["Item", "read_edges", "read_items"]
 
@@ -21,6 +24,7 @@ _DEFAULTS: Mapping[str, object] = {
     "confidence": None, "review": None, "maturity": None, "certainty": None, "links": (),
     "at": None, "expires": None, "metadata": None, "vector": None, "uses": 0, "used": None,
 }  # fmt: skip
+_LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
 _LINK = ("source", "target", "kind", "weight", "verified")
 
 
@@ -32,11 +36,11 @@ class Item:
     vector: NDArray[np.float32] | None
 
 
-def read_items(items: Sequence[object], *, now: float, named: bool) -> list[Item]:
+def read_items(items: object, *, now: float, named: bool) -> list[Item]:
     """Mappings with the arguments of `Memory.remember` as records.
 
     Args:
-        items: The mappings.
+        items: The mappings; one id may occur several times at one scope, as its revisions.
         now: Seconds since the epoch: when a memory without ``at`` is valid from.
         named: Say in problems which item they are in.
 
@@ -45,7 +49,7 @@ def read_items(items: Sequence[object], *, now: float, named: bool) -> list[Item
     """
     problems = Problems()
     found = []
-    for position, item in enumerate(items):
+    for position, item in enumerate(_several(problems, "items", items)):
         where = f"items[{position}]." if named else ""
         if not isinstance(item, Mapping):
             problems.add(f"items[{position}]: expected a mapping of the arguments of remember")
@@ -60,16 +64,14 @@ def read_items(items: Sequence[object], *, now: float, named: bool) -> list[Item
         uses, used = given.pop("uses"), given.pop("used")
         problems.integer(f"{where}uses", uses, least=0)
         last_used = arguments.read_time(problems, f"{where}used", used)
-        record = arguments.read_record(problems, where, now=now, **given)
+        record = _read_record(problems, where, now=now, **given)
         if record is not None:
             found.append(Item(evolve(record, uses=uses or 0, used=last_used), vector))
-    if len({item.record.key for item in found}) < len(found):
-        problems.add("items: one id occurs twice at one scope; write its revisions in two calls")
     problems.raise_if_any()
     return found
 
 
-def read_edges(links: Iterable[object], scope: object) -> list[Edge]:
+def read_edges(links: object, scope: object) -> list[Edge]:
     """Mappings with the arguments of `Memory.link` as edges written at one scope.
 
     Raises:
@@ -78,7 +80,7 @@ def read_edges(links: Iterable[object], scope: object) -> list[Edge]:
     problems = Problems()
     where = arguments.read_scope(problems, "scope", scope)
     edges = []
-    for position, item in enumerate(links):
+    for position, item in enumerate(_several(problems, "links", links)):
         name = f"links[{position}]"
         if not isinstance(item, Mapping) or not {"source", "target"} <= item.keys():
             problems.add(f"{name}: expected a mapping with source and target")
@@ -90,12 +92,121 @@ def read_edges(links: Iterable[object], scope: object) -> list[Edge]:
             for end in ("source", "target")
         )
         kind = problems.text(f"{name}.kind", item.get("kind", "related"), limit=arguments.MAX_LABEL)
-        weight = problems.fraction(f"{name}.weight", item.get("weight", 1.0))
-        if not weight:
-            problems.add(f"{name}.weight: expected a number above 0")
-        if where is not None and weight:
-            edges.append(
-                Edge(where, source, target, kind, weight, bool(item.get("verified", False)))
-            )
+        weight = problems.weight(f"{name}.weight", item.get("weight", 1.0))
+        verified = item.get("verified", False)
+        if not isinstance(verified, bool):
+            problems.add(f"{name}.verified: expected True or False")
+        elif where is not None:
+            edges.append(Edge(where, source, target, kind, weight, verified))
     problems.raise_if_any()
     return edges
+
+
+def _several(problems: Problems, name: str, given: object) -> Iterable[object]:
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        return given
+    problems.add(f"{name}: expected a sequence of mappings, got {type(given).__name__}")
+    return ()
+
+
+def _read_record(
+    problems: Problems,
+    where: str,
+    *,
+    text: object,
+    scope: object,
+    id: object,
+    layer: object,
+    key: object,
+    salience: object,
+    confidence: object,
+    review: object,
+    maturity: object,
+    certainty: object,
+    links: object,
+    at: object,
+    expires: object,
+    metadata: object,
+    now: float,
+) -> Record | None:
+    """The arguments of one `remember` as a record, or None when something is wrong with them."""
+    before = len(problems.found)
+    stored = problems.text(f"{where}text", text, limit=arguments.MAX_TEXT)
+    where_stored = arguments.read_scope(problems, f"{where}scope", scope)
+    identifier = problems.text(f"{where}id", id, limit=arguments.MAX_ID)
+    if any(unicodedata.category(char) == "Cc" for char in identifier):
+        problems.add(f"{where}id: control characters are not allowed")
+    layer_name = problems.text(f"{where}layer", layer, limit=arguments.MAX_LABEL)
+    slot = None if key is None else problems.text(f"{where}key", key, limit=arguments.MAX_ID)
+    importance = problems.fraction(f"{where}salience", salience)
+    certain = problems.fraction(f"{where}confidence", confidence)
+    labels: dict[str, Any] = {}
+    for name, value in (("review", review), ("maturity", maturity), ("certainty", certainty)):
+        if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
+            known = ", ".join(_LABELS[name])
+            problems.add(f"{where}{name}: expected one of {known}, got {value!r:.40}")
+        labels[name] = value
+    valid_from = arguments.read_time(problems, f"{where}at", at)
+    until = arguments.read_time(problems, f"{where}expires", expires)
+    joined = _read_links(problems, f"{where}links", links)
+    described = _read_metadata(problems, f"{where}metadata", metadata)
+    if len(problems.found) > before or where_stored is None:
+        return None
+    started = now if valid_from is None else valid_from
+    return Record(
+        Key(where_stored, identifier),
+        stored,
+        layer=layer_name,
+        links=joined,
+        created=started,
+        at=started,
+        slot=slot,
+        expires=until,
+        metadata=described,
+        salience=importance,
+        confidence=certain,
+        **labels,
+    )
+
+
+def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        problems.add(f"{name}: expected a sequence of ids or Links")
+        return ()
+    links = []
+    for position, item in enumerate(value):
+        link = Link(item) if isinstance(item, str) else item
+        if isinstance(item, Mapping):
+            try:
+                link = Link(**item)
+            except TypeError:
+                problems.add(f"{name}[{position}]: expected target, kind, weight, verified")
+                continue
+        if not isinstance(link, Link):
+            problems.add(f"{name}[{position}]: expected an id or a Link")
+            continue
+        problems.text(f"{name}[{position}].target", link.target, limit=arguments.MAX_ID)
+        problems.text(f"{name}[{position}].kind", link.kind, limit=arguments.MAX_LABEL)
+        problems.weight(f"{name}[{position}].weight", link.weight)
+        if not isinstance(link.verified, bool):
+            problems.add(f"{name}[{position}].verified: expected True or False")
+        links.append(link)
+    return tuple(links)
+
+
+def _read_metadata(problems: Problems, name: str, value: object) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(field, str) for field in value):
+        problems.add(f"{name}: expected a mapping from names to JSON values")
+        return {}
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        problems.add(f"{name}: expected JSON values (finite numbers, text, booleans, null, lists, "
+                     "objects)")  # fmt: skip
+        return {}
+    if not problems.encodable(name, text):
+        return {}
+    copied: Mapping[str, object] = json.loads(text)
+    return copied

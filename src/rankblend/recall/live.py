@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.errors import CacheWarning
+from rankblend.errors import CacheWarning, StoreError
 from rankblend.recall.engine import CATALOG_STORES, Engine
+from rankblend.recall.equivalents import Equivalents
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog, Changes
 from rankblend.stores.graph import GraphStore
@@ -62,9 +64,12 @@ class LiveEngine(Engine):
     def save(self) -> None:
         """Keep what is slow to rebuild (tokenized texts) for the next opening."""
         for name, store in self.stores.items():
-            if isinstance(store, KeywordStore) and name not in self.behind and len(store):
+            if not isinstance(store, KeywordStore) or name in self.behind:
+                continue
+            # A file that cannot be written now (read-only, full, busy) has lost nothing by it.
+            with suppress(StoreError):
                 kept = self.catalog.load_cache(name)
-                if kept is None or kept[0] != self.catalog.generation:
+                if len(store) and (kept is None or kept[0] != self.catalog.generation):
                     self.catalog.save_cache(name, store.snapshot())
 
     def refresh(self) -> None:
@@ -78,7 +83,7 @@ class LiveEngine(Engine):
         with self.lock.writing():
             self._apply(self.catalog.refresh())
             stored = self.catalog.put(records)
-            self.follow(changed=stored)
+            self.follow(changed=list({record.key: record for record in stored}.values()))
         self._warn_if_behind()
         return stored
 
@@ -150,13 +155,16 @@ class LiveEngine(Engine):
             shared = frozenset(self.stores) - {
                 name for name, store in self.stores.items() if isinstance(store, rebuilt)
             }
+            past.behind.update({n: kind for n, kind in self.behind.items() if n in shared})
             past.follow(changed=list(past.view.iter_records()), edges=edges, without=shared)
         return past
 
     def close(self) -> None:
         """Close the stores, then the catalog."""
-        super().close()
-        self.catalog.close()
+        try:
+            super().close()
+        finally:
+            self.catalog.close()
 
     def _restore(self) -> dict[str, int]:
         """Stores that could be restored from what they kept → up to which generation."""
@@ -185,9 +193,11 @@ class LiveEngine(Engine):
 
     def _fill_anew(self) -> None:
         """Too much was written elsewhere to be told one by one: read everything."""
+        self.equivalents = Equivalents()
         for name, store in self.stores.items():
             if isinstance(store, VectorStore | KeywordStore | GraphStore):
                 self.stores[name] = store.fresh()
+                self.behind.pop(name, None)
         for records in _batched(self.catalog.iter_records(), _BATCH):
             self.follow(changed=records)
         for edges in _batched(self.catalog.iter_edges(), _BATCH):

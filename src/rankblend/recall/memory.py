@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ from rankblend.recall.embedding import EMBEDDER, check_embedder, embed_items
 from rankblend.recall.engine import default_stores
 from rankblend.recall.items import read_edges, read_items
 from rankblend.recall.live import LiveEngine
+from rankblend.recall.parts import read_layers, read_stores
 from rankblend.recall.portable import export_lines, write_lines
 from rankblend.recall.question import Reranker
 from rankblend.recall.reader import MemoryReader, ProfileLike, ScopeLike
@@ -98,15 +100,18 @@ class Memory(MemoryReader):
         ):  # fmt: skip
             if value is not None and not callable(value):
                 problems.add(f"{name}: expected a callable, got {type(value).__name__}")
-        for name, policy in (layers or {}).items():
-            if not isinstance(policy, LayerPolicy):
-                problems.add(f"layers[{name!r}]: expected a LayerPolicy")
+        policies = read_layers(problems, layers)
+        given = read_stores(problems, stores)
         problems.raise_if_any()
         recipe = load_profile(profile)
-        chosen = tuple(stores) if stores is not None else default_stores(tokenizer=tokenizer)
-        catalog = Catalog.open(path)
-        try:
-            engine = LiveEngine(catalog, chosen, {**DEFAULT_LAYERS, **(layers or {})})
+        chosen = given if given is not None else default_stores(tokenizer=tokenizer)
+        with ExitStack() as undo:
+            for store in chosen:
+                undo.callback(store.close)
+            catalog = Catalog.open(path)
+            undo.callback(catalog.close)
+            check_embedder(catalog, embedder)
+            engine = LiveEngine(catalog, chosen, {**DEFAULT_LAYERS, **policies})
             engine.load()
             memory = cls(
                 engine,
@@ -119,10 +124,7 @@ class Memory(MemoryReader):
                 allow_subtree=bool(allow_subtree),
                 count_tokens=token_counter or _quarter_of_the_characters,
             )
-            check_embedder(catalog, embedder)
-        except BaseException:
-            catalog.close()
-            raise
+            undo.pop_all()
         return memory
 
     # Writing
@@ -187,7 +189,8 @@ class Memory(MemoryReader):
 
         Args:
             items: Mappings with the arguments of `remember`; those moved from elsewhere may bring
-                ``uses`` and ``used`` too.
+                ``uses`` and ``used`` too. One id may come several times at one scope, as its
+                revisions.
             embed: False leaves memories that bring no vector without one; `reembed` makes them
                 later.
 
@@ -197,7 +200,7 @@ class Memory(MemoryReader):
         Raises:
             As `remember`; problems name the item, e.g. ``items[3].salience``.
         """
-        return self._remember([*items], named=True, embed=embed)
+        return self._remember(items, named=True, embed=embed)
 
     def link(
         self,
@@ -273,8 +276,10 @@ class Memory(MemoryReader):
         if not self._closed:
             self._closed = True
             self._snapshots.clear()
-            self._engine.save()
-            self._engine.close()
+            try:
+                self._engine.save()
+            finally:
+                self._engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -293,7 +298,7 @@ class Memory(MemoryReader):
 
     # Inside
 
-    def _remember(self, items: Sequence[object], *, named: bool, embed: bool) -> list[str]:
+    def _remember(self, items: object, *, named: bool, embed: bool) -> list[str]:
         engine = self._open_engine()
         read = read_items(items, now=self._now(None), named=named)
         records = embed_items(engine.catalog, read, self._embedder if embed else None)

@@ -41,7 +41,9 @@ class Question:
         text: The query; blank for a cold start.
         scopes: Whose memories.
         profile: The recipe, per-call weights included.
-        reach, statistics, now, as_of, seeds: See `Memory.recall`; times in seconds.
+        reach, statistics, as_of, seeds: See `Memory.recall`; times in seconds.
+        now: What ages are measured to: ``as_of`` where that is given, else the present.
+        present: When the question is asked; a use is counted then.
         top: Result size, or None for the profile's.
         filters: Hard conditions.
         prefer: Soft ones, as they were given.
@@ -57,6 +59,7 @@ class Question:
     reach: Reach = Reach.ANCESTORS
     statistics: Statistics = Statistics.ROOT
     now: float = 0.0
+    present: float = 0.0
     as_of: float | None = None
     top: int | None = None
     filters: Filters = field(factory=Filters)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.embedders import Embedder
-from rankblend.errors import InvalidArgumentError, MemoryNotFoundError, StoreClosedError
+from rankblend.errors import (
+    InvalidArgumentError,
+    MemoryNotFoundError,
+    StoreClosedError,
+    StoreFailedError,
+)
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import arguments
 from rankblend.recall.answer import answer
 from rankblend.recall.arguments import Problems
-from rankblend.recall.asking import drive, drive_async
+from rankblend.recall.asking import away, drive
 from rankblend.recall.embedding import embed_query
 from rankblend.recall.engine import Engine
 from rankblend.recall.live import LiveEngine
@@ -93,7 +100,8 @@ class MemoryReader:
             as_of: Answer as of this valid time: revisions valid then, ages measured to then.
             now: The present; None for the clock.
             include_expired: Show expired memories too.
-            reinforce: Count one use of each returned memory stored exactly at a query's scope.
+            reinforce: Count one use, at the present, of each returned memory stored exactly at a
+                query's scope.
             strict: Raise when a store fails instead of going on without its evidence.
 
         Returns:
@@ -104,14 +112,11 @@ class MemoryReader:
             StoreFailedError, StoreTimeoutError: With ``strict`` only.
             MemoryContractError: A store proposed what this query may not see; always.
         """
-        engine, question = self._question(
-            query, scope, reach, top, profile, weights, filters, prefer, seeds, as_of, now,
-            include_expired=include_expired,
+        ask = partial(
+            self._question, query, scope, reach, top, profile, weights, filters, prefer, seeds,
+            as_of, now, include_expired=include_expired,
         )  # fmt: skip
-        result = drive(answer(engine, question), timeout=self._store_timeout, strict=strict)
-        if reinforce:
-            self._reinforce_owned(result, question)
-        return result
+        return self._answered(ask, reinforce=reinforce, strict=strict)
 
     async def arecall(
         self,
@@ -132,16 +137,11 @@ class MemoryReader:
         strict: bool = False,
     ) -> Recall:
         """`recall` without blocking the event loop: stores side by side, the same answer."""
-        engine, question = self._question(
-            query, scope, reach, top, profile, weights, filters, prefer, seeds, as_of, now,
-            include_expired=include_expired,
+        ask = partial(
+            self._question, query, scope, reach, top, profile, weights, filters, prefer, seeds,
+            as_of, now, include_expired=include_expired,
         )  # fmt: skip
-        result = await drive_async(
-            answer(engine, question), timeout=self._store_timeout, strict=strict
-        )
-        if reinforce:
-            self._reinforce_owned(result, question)
-        return result
+        return await away(partial(self._answered, ask, reinforce=reinforce, strict=strict))
 
     def get(self, id: str, *, scope: ScopeLike) -> StoredMemory:
         """One memory by id, as seen from a scope: the nearest of that id.
@@ -151,6 +151,8 @@ class MemoryReader:
         """
         engine = self._open_engine()
         problems = Problems()
+        if not isinstance(id, str):
+            problems.add(f"id: expected text, got {type(id).__name__}")
         where = arguments.read_scope(problems, "scope", scope)
         problems.raise_if_any()
         engine.refresh()
@@ -170,6 +172,28 @@ class MemoryReader:
     def profile(self) -> RankingProfile:
         """The recipe used when a recall names none."""
         return self._profile
+
+    def _answered(
+        self,
+        ask: Callable[[], tuple[Engine, Question]],
+        abandoned: Future[None] | None = None,
+        *,
+        reinforce: bool,
+        strict: bool,
+    ) -> Recall:
+        engine, question = ask()
+        if strict:
+            for name in engine.behind:
+                raise StoreFailedError(name, "write")
+        result = drive(
+            answer(engine, question),
+            timeout=self._store_timeout,
+            strict=strict,
+            abandoned=abandoned,
+        )
+        if reinforce:
+            self._reinforce_owned(result, question)
+        return result
 
     def _open_engine(self) -> LiveEngine:
         if self._closed:
@@ -210,7 +234,7 @@ class MemoryReader:
         arguments.read_filters(problems, "prefer", prefer)
         starts = arguments.read_seeds(problems, seeds)
         valid_at = arguments.read_time(problems, "as_of", as_of)
-        present = arguments.read_time(problems, "now", now)
+        asked_at = arguments.read_time(problems, "now", now)
         if weights is not None and not isinstance(weights, Mapping):
             problems.add("weights: expected a mapping from signals to numbers")
         problems.raise_if_any()
@@ -221,13 +245,15 @@ class MemoryReader:
         engine: Engine = live
         if valid_at is not None:
             engine = self._snapshots.at(valid_at, {scope.root for scope in scopes})
+        present = self._now(asked_at)
         question = Question(
             text,
             scopes,
             recipe,
             reached,
             self._statistics,
-            valid_at if valid_at is not None else self._now(present),
+            valid_at if valid_at is not None else present,
+            present,
             valid_at,
             top,
             hard,
@@ -251,4 +277,4 @@ class MemoryReader:
             if match.memory.scope in question.scopes
         ]
         if owned:
-            self._engine.reinforce(owned, question.now)
+            self._engine.reinforce(owned, question.present)

@@ -31,8 +31,11 @@ class ScopeLevel:
 
 def _as_levels(levels: Iterable[ScopeLevel | tuple[str, str]]) -> tuple[ScopeLevel, ...]:
     try:
+        found = tuple(levels)
+        if any(isinstance(level, str) for level in found):  # "ab" is no pair of "a" and "b"
+            raise TypeError
         return tuple(
-            level if isinstance(level, ScopeLevel) else ScopeLevel(*level) for level in levels
+            level if isinstance(level, ScopeLevel) else ScopeLevel(*level) for level in found
         )
     except TypeError:
         raise InvalidScopeError(
@@ -120,16 +123,22 @@ class Scope:
     @property
     def root(self) -> Scope:
         """The scope of the first level alone, e.g. the tenant."""
-        return Scope(self.levels[:1])
+        return self._upper(1)
 
     @property
     def parent(self) -> Scope | None:
         """The scope one level up, or None at the root."""
-        return Scope(self.levels[:-1]) if len(self.levels) > 1 else None
+        return self._upper(len(self.levels) - 1) if len(self.levels) > 1 else None
 
     def ancestors(self) -> tuple[Scope, ...]:
         """Every scope visible from here, nearest first: the scope itself, its parent, …, the root."""
-        return tuple(Scope(self.levels[:n]) for n in range(len(self.levels), 0, -1))
+        return (self, *(self._upper(n) for n in range(len(self.levels) - 1, 0, -1)))
+
+    def _upper(self, depth: int) -> Scope:
+        """The scope of the first levels; they were checked, so they are not checked again."""
+        scope = object.__new__(Scope)
+        object.__setattr__(scope, "levels", self.levels[:depth])
+        return scope
 
     def distance(self, memory: Scope) -> int:
         """How many levels up the memory's scope lies: 0 at the same scope, −1 when not visible."""

@@ -223,7 +223,7 @@ class StoreQuery:
     """
 
     text: str
-    scopes: tuple[Scope, ...] = field(converter=lambda scopes: tuple(scopes))
+    scopes: tuple[Scope, ...] = field(converter=_as_tuple)
     now: float = 0.0
     vector: NDArray[np.float32] | None = None
     reach: Reach = Reach.ANCESTORS
@@ -260,8 +260,8 @@ class StoreQuery:
             return False
         if self.admitted is None:
             return True
-        # A serial beyond the mask (or before it) belongs to a memory the catalog did not count.
-        return 0 <= record.serial < self.admitted.size and bool(self.admitted[record.serial])
+        # A serial beyond the mask belongs to a memory that the catalog did not count.
+        return 0 <= record.serial < len(self.admitted) and bool(self.admitted[record.serial])
 
     def rank_of_scope(self, scope: Scope) -> tuple[int, int]:
         """Sort key for memories that share an id: nearest first, then the first-named scope's."""
@@ -291,7 +291,8 @@ class Observation:
     reasons: Mapping[str, NDArray[np.int8]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        lengths = {column.size for column in (*self.columns.values(), *self.reasons.values())}
+        lengths = {len(column) for column in self.columns.values()}
+        lengths |= {len(reason) for reason in self.reasons.values()}
         if len(lengths) > 1:
             raise InvalidArrayError("observation", "columns of one length", f"{sorted(lengths)}")
 

@@ -6,14 +6,14 @@ from contextlib import ExitStack
 
 import numpy as np
 from attrs import evolve
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from rankblend.stores.protocol import Key, Reason, Record, StoreQuery
 from rankblend.testing import strategies
 from rankblend.testing.subject import EVERYTHING, LEVELS, Filled, StoreHooks
-from rankblend.testing.worlds import BELOW, HOME, LOOKALIKES, OTHER_ROOTS, TENANT, USER
+from rankblend.testing.worlds import BELOW, HOME, LOOKALIKES, NOW, OTHER_ROOTS, TENANT, USER
 
 __all__ = ["MachineTests"]
 
@@ -46,8 +46,7 @@ class MachineTests(StoreHooks):
                 database=None,
                 suppress_health_check=list(HealthCheck),
                 report_multiple_bugs=False,
-                # A failing sequence is shrunk, unless the profile in force says otherwise.
-                phases=settings().phases,
+                phases=(Phase.generate, Phase.shrink) if self.shrink else (Phase.generate,),
             ),
         )
 
@@ -109,7 +108,7 @@ class _StoreMachine(RuleBasedStateMachine):
     def _put(self, batch: list[Record]) -> None:
         # A later write is a later revision, whatever time hypothesis drew.
         self.step += 1
-        batch = [evolve(record, at=record.at + self.step * 3600.0) for record in batch]
+        batch = [revision(record, self.latest.get(record.key), self.step) for record in batch]
         self.filled.write(batch)
         self.latest.update({record.key: record for record in batch})
 
@@ -119,21 +118,22 @@ class _StoreMachine(RuleBasedStateMachine):
         # By id, so that all memories of one id are admitted or none: which of several the mask
         # leaves is then not in question.
         without = data.draw(st.one_of(st.none(), st.sets(strategies.ids(), max_size=4)))
-        with self.kit.filled(list(self.latest.values())) as fresh:
+        # in another order than they came
+        with self.kit.filled([self.latest[key] for key in sorted(self.latest)]) as fresh:
             asked, again = (
                 query if without is None else _without(filled, query, without)
                 for filled in (self.filled, fresh)
             )
             for level in LEVELS:
                 allowed = self.filled.visible(asked, level)
-                for limit in (0, 1, 3, EVERYTHING):
+                every = self.filled.propose(asked, EVERYTHING, level)
+                assert set(every) <= set(allowed), f"level {level}: {set(every) - set(allowed)}"
+                assert len(every) == len(set(every)), f"level {level}: an id twice in {every}"
+                wanted = fresh.propose(again, EVERYTHING, level)
+                assert every == wanted, f"level {level}: {every}, a new store {wanted}"
+                for limit in (3, 1, 0):
                     proposed = self.filled.propose(asked, limit, level)
-                    where = f"level {level}, limit {limit}"
-                    assert set(proposed) <= set(allowed), f"{where}: {set(proposed) - set(allowed)}"
-                    assert len(proposed) == len(set(proposed)), f"{where}: twice in {proposed}"
-                    assert len(proposed) <= limit, f"{where}: {len(proposed)} ids"
-                    wanted = fresh.propose(again, limit, level)
-                    assert proposed == wanted, f"{where}: {proposed}, a new store {wanted}"
+                    assert proposed == every[:limit], f"level {level}, limit {limit}: {proposed}"
             self._check_evidence(asked, fresh, again)
 
     def _check_evidence(self, asked: StoreQuery, fresh: Filled, again: StoreQuery) -> None:
@@ -149,6 +149,18 @@ class _StoreMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Close the store."""
         self.stack.close()
+
+
+def revision(record: Record, held: Record | None, step: int) -> Record:
+    """The record as a later revision of what is held under its key, if anything is.
+
+    Writing does not touch when a memory was first written or how it was used.
+    """
+    # An hour a step, the drawn day (101 to 300 before NOW) only within it.
+    at = NOW - 300 * 86_400.0 + step * 3600.0 + (NOW - record.at) / 86_400.0
+    if held is None:
+        return evolve(record, at=at)
+    return evolve(record, at=at, created=held.created, used=held.used, uses=held.uses)
 
 
 def _without(filled: Filled, query: StoreQuery, ids: set[str]) -> StoreQuery:

@@ -25,6 +25,13 @@ _NAMES = (
 )
 _IDS = ("a", "b", "B", "ab", "é", "e\u0301", "返金", "😀", "%", "z", "a ", "m1", "m2", "m3")
 _WORDS = (*CUE, *CUE, "garden", "the", "返金は銀行", "na\u0308ive", "עברית", "😀", "REFUND")
+_LABELS = (
+    (None, None, None),
+    ("confirmed", "settled", "stated"),
+    ("unreviewed", "provisional", "inferred"),
+    ("flagged", None, "stated"),
+    (None, "settled", None),
+)
 _DAY = 86_400.0
 
 
@@ -61,8 +68,13 @@ def texts(*, blank: bool = True) -> st.SearchStrategy[str]:
 
 def vectors(dimension: int) -> st.SearchStrategy[NDArray[np.float32]]:
     """Unit vectors with small integer directions, so that equal cosines are common; read-only."""
-    directions = st.lists(st.integers(-2, 2), min_size=dimension, max_size=dimension)
-    return directions.filter(any).map(unit_vector)
+    # One number whose digits in base 5 are the components: one draw instead of d.
+    codes = st.integers(0, 5**dimension - 1)
+
+    def digits(code: int) -> list[int]:
+        return [code // 5**place % 5 - 2 for place in range(dimension)]
+
+    return codes.map(digits).filter(any).map(unit_vector)
 
 
 @st.composite
@@ -70,6 +82,7 @@ def records(draw: st.DrawFn, dimension: int = 8, *, scope: Scope | None = None) 
     """Memories; any optional part may be missing."""
     part = st.one_of(st.none(), st.sampled_from((0.0, 0.25, 0.5, 1.0)))
     uses = draw(st.integers(0, 3))
+    review, maturity, certainty = draw(st.sampled_from(_LABELS))
     targets = draw(st.lists(ids(), max_size=3, unique=True))
     return Record(
         Key(draw(scopes()) if scope is None else scope, draw(ids())),
@@ -82,9 +95,9 @@ def records(draw: st.DrawFn, dimension: int = 8, *, scope: Scope | None = None) 
         uses=uses,
         salience=draw(part),
         confidence=draw(part),
-        review=draw(st.sampled_from((None, "confirmed", "unreviewed", "flagged"))),
-        maturity=draw(st.sampled_from((None, "settled", "provisional"))),
-        certainty=draw(st.sampled_from((None, "stated", "inferred"))),
+        review=review,
+        maturity=maturity,
+        certainty=certainty,
     )
 
 

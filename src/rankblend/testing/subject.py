@@ -53,6 +53,7 @@ class StoreHooks(ObservedStore):
         proposes: Set to False for a store that only observes.
         dimension: Length of the vectors of the kit's memories.
         examples: How many sequences of calls the state machine tries.
+        shrink: Whether a sequence that fails is made as short as possible; that takes minutes.
     """
 
     hooks = ObservedStore.hooks | {
@@ -62,12 +63,14 @@ class StoreHooks(ObservedStore):
         "examples",
         "expected",
         "proposes",
+        "shrink",
         "strength",
         "write",
     }
     proposes: ClassVar[bool] = True
     dimension: ClassVar[int] = 8
-    examples: ClassVar[int] = 15
+    examples: ClassVar[int] = 12
+    shrink: ClassVar[bool] = False
 
     def write(self, store: Store, records: Sequence[Record]) -> Sequence[Record] | None:
         """Put memories into the store, replacing those with the same key.

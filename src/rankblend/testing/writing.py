@@ -13,6 +13,7 @@ from rankblend.stores.protocol import Key, Reason, Record, Store, SupportsBatch,
 from rankblend.testing.subject import EVERYTHING, LEVELS, Filled, StoreHooks
 from rankblend.testing.worlds import (
     HOME,
+    NOW,
     ODD_IDS,
     ODD_TEXTS,
     TENANT,
@@ -82,10 +83,13 @@ class WriteTests(StoreHooks):
         world = standard_world(self.dimension)
         for name, hits in (("home-x", 0), ("home-c", 4), ("tenant-m", 4)):
             old = next(record for record in world if record.id == name)
+            # A write leaves alone when a memory was first written and how it was used.
             new = evolve(
                 memory(old.scope, name, hits, number=5, dimension=self.dimension),
                 links=old.links,
-                at=old.at + 3600.0,
+                at=NOW - 60.0,
+                used=old.used,
+                uses=old.uses,
             )
             updated = [new if record is old else record for record in world]
             with self.filled(world) as filled, self.filled(updated) as fresh:
@@ -98,7 +102,12 @@ class WriteTests(StoreHooks):
     def test_add_when_a_batch_names_a_key_twice_then_the_last_one_counts(self) -> None:
         """As if they had been written one after the other."""
         first = memory(HOME, "home-x", 0, dimension=self.dimension)
-        last = evolve(memory(HOME, "home-x", 3, dimension=self.dimension), at=first.at + 3600.0)
+        last = evolve(
+            memory(HOME, "home-x", 3, dimension=self.dimension),
+            at=NOW - 60.0,
+            used=first.used,
+            uses=first.uses,
+        )
         with self.filled([first, last]) as filled, self.filled([first]) as fresh:
             fresh.write([last])
             self.assert_alike(filled, fresh, home_query(self.dimension))

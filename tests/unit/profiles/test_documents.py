@@ -45,8 +45,8 @@ def test_load_when_path_has_a_nul_then_is_a_profile_error() -> None:
 
 def test_load_when_file_is_not_utf_8_then_names_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "latin.toml"
-    path.write_bytes(b'name = "caf\xe9"\n')
-    assert problem(path).endswith("is not UTF-8, byte 11 is 0xe9")
+    path.write_bytes(b'name = "old \xe9"\n')
+    assert problem(path).endswith("is not UTF-8, byte 12 is 0xe9")
 
 
 def test_load_when_file_is_too_large_then_refuses(tmp_path: Path) -> None:

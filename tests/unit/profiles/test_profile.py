@@ -21,6 +21,7 @@ from rankblend.profiles import (
 )
 from rankblend.relevance.composers import Node
 from rankblend.relevance.curves import CurveStep
+from rankblend.relevance.evidence import Evidence
 
 SIGNALS = {
     "a": SignalRecipe(("salience",)),
@@ -115,6 +116,16 @@ def test_with_weights_when_some_change_then_others_stay_and_the_hash_is_another(
     assert other.name == "crewai"
 
 
+def test_with_weights_when_many_are_tried_then_each_is_its_own_profile() -> None:
+    base = load_profile("crewai")
+    tried = [base.with_weights({"recency": at / 100}) for at in range(200)]
+    assert len({profile.hash for profile in tried}) == 200
+    assert [dict(profile.score.weights)["recency"] for profile in tried] == [
+        at / 100 for at in range(200)
+    ]
+    assert base.with_weights({"recency": 1.99}) is tried[-1]
+
+
 def test_with_weights_when_inputs_were_a_list_then_origins_follow() -> None:
     base = read_profile(
         '[signals.a]\nevidence = "salience"\n[signals.b]\nevidence = "confidence"\n'
@@ -184,3 +195,45 @@ def test_describe_when_first_present_is_spelt_as_of_then_the_curve_keeps_its_ori
     rows = {row.path: row for row in read_profile(text, name="f.toml").describe()}
     assert rows["signals.c.curve"][1:] == ({"first_present": ["a"]}, "f.toml")
     assert rows["score.of"][1:] == (["c"], "f.toml")
+
+
+def test_profile_when_parts_contradict_each_other_in_python_then_refused() -> None:
+    with pytest.raises(ProfileError) as caught:
+        make(
+            evidence={"one": Evidence("two")},
+            signals={
+                **SIGNALS,
+                "c": SignalRecipe(of=("a",), curve=(CurveStep("clip"),)),
+                "d": SignalRecipe(("uses",), of=("a",), curve=(CurveStep("first_present"),)),
+            },
+            must_sum_to={"score": -1, "nodes.gone": 1},
+            nodes={"a": Node.of("strongest", "b")},
+        )
+    assert caught.value.problems == (
+        'evidence.one: declares evidence named "two"',
+        "signals.c.curve: signals are read by first_present, as its first step",
+        "signals.d: expected either evidence or the signals it is the first present of",
+        "nodes.a: is the name of a signal as well; rename one of them",
+        "score.weights_must_sum_to: expected a number ≥ 0, got -1",
+    )
+
+
+def test_signals_scored_when_some_only_decide_ties_then_leaves_them_out() -> None:
+    default = load_profile("default")
+    assert default.signals_scored == {"keyword", "similarity", "proximity", "salience"}
+    assert default.evidence_scored == default.evidence_needed - {"age_updated"}
+
+
+@pytest.mark.parametrize(
+    ("name", "signal", "expected"),
+    [
+        ("default", "keyword", True),
+        ("default", "salience", False),
+        ("symfonic", "cue", True),
+        ("mw-memory", "recency", False),
+    ],
+)
+def test_is_relevance_when_asked_then_tells_the_match_from_the_memorys_standing(
+    name: str, signal: str, expected: bool
+) -> None:
+    assert load_profile(name).is_relevance(signal) is expected

@@ -172,7 +172,7 @@ def test_read_when_there_are_four_mistakes_then_shows_four_lines() -> None:
         read_profile(
             """
             [pool]
-            siez = 3
+            sizes = 3
             [signals.cue]
             evidence = "coverage"
             [score]
@@ -185,7 +185,7 @@ def test_read_when_there_are_four_mistakes_then_shows_four_lines() -> None:
         )
     assert str(caught.value).splitlines() == [
         "profile 'mine.toml' has 4 problems:",
-        '  pool.siez: unknown key: did you mean "size"?',
+        '  pool.sizes: unknown key: did you mean "size"?',
         '  score.weights.cue: expected a number ≥ 0, got "high"',
         '  score.compose: unknown composer "weigthed_mean": did you mean "weighted_mean"?',
         "  select.top: expected a whole number in [0, 1,000,000], got -1",

@@ -186,6 +186,17 @@ def test_plain_curve_when_the_data_are_complete_then_gives_them_back(data: objec
     assert plain_curve(parse_curve(data)) == data
 
 
+def test_plain_curve_when_a_number_is_huge_then_a_float_and_when_whole_an_int() -> None:
+    assert isinstance(
+        plain_curve(parse_curve({"saturation": {"c": 1e300}}))["saturation"]["c"], float
+    )
+    assert isinstance(plain_curve(parse_curve({"saturation": {"c": 6.0}}))["saturation"]["c"], int)
+
+
+def test_curve_step_when_a_zero_is_negative_then_written_as_zero() -> None:
+    assert repr(CurveStep("logistic", (("m", -0.0),)).params) == "(('k', 1.0), ('m', 0.0))"
+
+
 def test_plain_curve_when_hours_are_no_whole_number_then_seconds_and_exactly_back() -> None:
     hours = math.log(0.5) / math.log(0.995)
     steps = parse_curve({"half_life": {"hours": hours}})
@@ -427,6 +438,15 @@ def test_register_curve_when_the_name_is_taken_or_no_identifier_then_refused(
     with pytest.raises(InvalidArgumentError):
         register_curve(Curve(name, lambda values: values))
     assert registry == before
+
+
+def test_apply_curve_when_a_plug_in_moves_zero_then_it_is_no_natural_zero_any_more(
+    registry: dict[str, Curve],
+) -> None:
+    register_curve(Curve("shift", lambda values: values - 0.5, direction="rising"))
+    np.testing.assert_allclose(
+        apply(["shift", "rank"], [0.0, 0.5, 1.0], "ppr"), [1 / 3, 2 / 3, 1.0]
+    )
 
 
 def test_apply_curve_when_a_plug_in_forgets_what_is_absent_then_it_stays_absent(

@@ -119,6 +119,8 @@ class _Owner(ActivityStore):
 class TestActivityStoreConformance(StoreConformance):
     """The kit for stores; a write there replaces, so what was there is forgotten first."""
 
+    examples = 5
+
     def make_store(self) -> Store:
         return _Owner(Catalog.open(":memory:"))
 

@@ -616,7 +616,9 @@ def test_reopen_when_kept_columns_are_damaged_then_a_warning_and_the_rows_are_re
     connection.execute("UPDATE index_cache_parts SET data = zeroblob(100)")
     connection.commit()
     connection.close()
-    with pytest.warns(CacheWarning), Catalog.open(file) as catalog:
+    with pytest.warns(CacheWarning):
+        catalog = Catalog.open(file)
+    with catalog:
         assert len(catalog) == 1200
         assert catalog.locate(StoreQuery("", [TENANT]), ["m1199"]) == [Key(TENANT, "m1199")]
 
@@ -693,7 +695,7 @@ def test_threads_when_many_write_and_read_then_nothing_is_lost(file: Path) -> No
                     catalog.reinforce([key], float(i))
                     catalog.leading(StoreQuery("", [USER]), 10, ("at",))
                     assert catalog.get(key) is not None
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 errors.append(error)
 
         workers = [threading.Thread(target=write, args=(n,)) for n in range(4)]

@@ -142,6 +142,8 @@ class _Owner(CatalogStore):
 class TestCatalogStoreConformance(StoreConformance):
     """The kit for stores; a write there replaces, so what was there is forgotten first."""
 
+    examples = 5
+
     def make_store(self) -> Store:
         return _Owner(Catalog.open(":memory:"))
 

@@ -32,9 +32,7 @@ USER = Scope.parse("tenant:acme/user:7")
 OTHER = Scope.parse("tenant:acme-corp")
 
 
-def record(
-    name: str, *links: str | Link, scope: Scope = ACME, serial: int = -1
-) -> Record:
+def record(name: str, *links: str | Link, scope: Scope = ACME, serial: int = -1) -> Record:
     targets = tuple(link if isinstance(link, Link) else Link(link) for link in links)
     return Record(Key(scope, name), f"text of {name}", serial=serial, links=targets)
 
@@ -46,9 +44,7 @@ def ask(
     return StoreQuery(text, tuple(scopes), seeds=given, **more)  # type: ignore[arg-type]
 
 
-def evidence(
-    store: GraphStore, query: StoreQuery, name: str, *ids: str
-) -> list[float]:
+def evidence(store: GraphStore, query: StoreQuery, name: str, *ids: str) -> list[float]:
     return store.observe(query, ids, {name}).columns[name].tolist()
 
 
@@ -160,9 +156,7 @@ class TestEvidence:
         assert reasons(chain, ask("a"), "hops", "d", "f") == [Reason.PRESENT] * 2
         assert chain.trace(ask("a"))["capped"] == ("hops",)
 
-    def test_observe_when_a_memory_has_no_edge_then_not_applicable(
-        self, chain: GraphStore
-    ) -> None:
+    def test_observe_when_a_memory_has_no_edge_then_not_applicable(self, chain: GraphStore) -> None:
         for name in chain.emits:
             assert reasons(chain, ask("a"), name, "e") == [Reason.NOT_APPLICABLE]
             assert math.isnan(evidence(chain, ask("a"), name, "e")[0])
@@ -290,7 +284,9 @@ class TestVisibility:
 
     def test_observe_when_a_memory_is_invisible_then_unknown_and_only_a_name(self) -> None:
         store = GraphStore()
-        store.add([record("hidden", "z", scope=OTHER), record("a", "hidden"), record("b", "hidden")])
+        store.add(
+            [record("hidden", "z", scope=OTHER), record("a", "hidden"), record("b", "hidden")]
+        )
         query = ask("a")
         assert reasons(store, query, "hops", "hidden") == [Reason.UNKNOWN]
         assert evidence(store, query, "hops", "b") == [2]  # over the name, by visible edges
@@ -299,7 +295,11 @@ class TestVisibility:
     def test_observe_when_a_memory_is_not_admitted_then_its_links_are_gone(self) -> None:
         store = GraphStore()
         store.add(
-            [record("a", "x", serial=0), record("m", "x", "y", serial=1), record("b", "y", serial=2)]
+            [
+                record("a", "x", serial=0),
+                record("m", "x", "y", serial=1),
+                record("b", "y", serial=2),
+            ]
         )
         assert evidence(store, ask("x"), "hops", "b") == [3]
         query = ask("x", admitted=np.array([True, False, True]))

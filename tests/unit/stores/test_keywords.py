@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from rankblend.relevance.cue import cue_overlap
 from rankblend.relevance.evidence import EVIDENCE
 from rankblend.relevance.scope import Scope
 from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.keywords.snapshot import Arrays, joined
+from rankblend.stores.keywords.snapshot import _arrays as read_arrays
 from rankblend.stores.protocol import (
     Key,
     Reach,
@@ -456,6 +459,14 @@ def test_hostile_texts_are_kept_and_found() -> None:
     assert idf * 0.9999 < bm25(store, query, "often")[0] < idf
 
 
+def test_count_that_outgrows_the_counts_before_it_is_kept() -> None:
+    store = KeywordStore(b=0.0)
+    for id_, times in (("few", 3), ("many", 256), ("more", 65_536)):
+        store.add([record(id_, "tea " * times)])
+        merged(store)
+    assert store.propose(ask("tea"), 5) == ["more", "many", "few"]
+
+
 def test_query_of_many_words_is_answered() -> None:
     store = filled(record("a", "w1 w2"), record("b", "tea"))
     seen = store.observe(ask(" ".join(f"w{at}" for at in range(20_000))), ["a", "b"])
@@ -649,6 +660,40 @@ def test_restore_of_anything_damaged_is_refused(at: int, flip: int) -> None:
     data = bytearray(sample().snapshot())
     data[at % len(data)] ^= flip
     assert not KeywordStore().restore(bytes(data))
+
+
+SPOILT: dict[str, Callable[[Arrays], object]] = {
+    "an array missing": lambda arrays: arrays.pop("counts"),
+    "a token that is no word": lambda arrays: arrays["tokens"].__setitem__(0, 99),
+    "a stem that is no word": lambda arrays: arrays["stems"].__setitem__(0, 99),
+    "a row that is not there": lambda arrays: arrays["posting_rows"].__setitem__(0, 5),
+    "postings cut short": lambda arrays: arrays.update(posting_rows=arrays["posting_rows"][1:]),
+    "a size below 0": lambda arrays: arrays["sizes"].__iadd__(np.array([-9, 9, 0, 0, 0])),
+    "a length missing": lambda arrays: arrays.update(lengths=arrays["lengths"][1:]),
+    "an id missing": lambda arrays: arrays.update(id_ends=arrays["id_ends"][:-1]),
+    "a text cut short": lambda arrays: arrays.update(word_texts=arrays["word_texts"][:-1]),
+    "a text that is not UTF-8": lambda arrays: arrays["word_texts"].__setitem__(0, 255),
+    "a scope that is not listed": lambda arrays: arrays["scopes"].__setitem__(0, 99),
+    "a scope that is none": lambda arrays: arrays["scope_texts"].__setitem__(0, 47),
+    "rows out of order": lambda arrays: arrays["scopes"].__setitem__(slice(None), range(5)[::-1]),
+    "the same key twice": lambda arrays: arrays["scopes"].__setitem__(slice(None), 0),
+    "floats": lambda arrays: arrays.update(counts=arrays["counts"].astype(np.float64)),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_restore_of_arrays_that_do_not_fit_is_refused(spoil: Callable[[Arrays], object]) -> None:
+    identity = KeywordStore()._analysis.identity
+    arrays = read_arrays(sample().snapshot(), identity)
+    assert KeywordStore().restore(joined(arrays, identity))
+    spoil(arrays)
+    assert not KeywordStore().restore(joined(arrays, identity))
+
+
+def test_restore_of_bytes_after_the_arrays_is_refused() -> None:
+    data = sample().snapshot() + b"more"
+    signed = data[:8] + hashlib.blake2b(data[24:], digest_size=16).digest() + data[24:]
+    assert not KeywordStore().restore(signed)
 
 
 @pytest.mark.parametrize("data", [b"", b"rbkw", b"\x80\x04.", b"{}", bytes(100)])

@@ -19,13 +19,12 @@ from rankblend.stores.catalog.edges import check_edges, delete_edges, insert_edg
 from rankblend.stores.catalog.encoding import (
     DIGEST,
     encode_records,
-    is_number,
-    is_text,
     stored_records,
     text_digest,
 )
 from rankblend.stores.catalog.reader import CatalogReader
 from rankblend.stores.catalog.reading import Changes, records_of, written_since
+from rankblend.stores.catalog.record_checks import is_number, is_text
 from rankblend.stores.protocol import Edge, Key, Record
 
 __all__ = ["Catalog"]
@@ -222,9 +221,7 @@ class Catalog(CatalogReader):
                 self._advance(generation)
         return removed
 
-    def replace_vectors(
-        self, vectors: Mapping[Key, NDArray[np.float32]], *, embedder: str
-    ) -> None:
+    def replace_vectors(self, vectors: Mapping[Key, NDArray[np.float32]], *, embedder: str) -> None:
         """Replace all vectors by those of another embedder; past revisions keep none.
 
         Args:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from rankblend.stores.catalog.catalog_rows import CatalogRows
 from rankblend.stores.catalog.columns import DTYPES, Columns
-from rankblend.stores.catalog.encoding import LABELS, ScopeReader
+from rankblend.stores.catalog.encoding import ScopeReader
+from rankblend.stores.catalog.record_checks import LABELS
 
 __all__ = ["NAME", "dump_columns", "restore_columns"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.stores.catalog.catalog_rows import CatalogRows
-from rankblend.stores.catalog.encoding import LABELS
 from rankblend.stores.catalog.filters import metadata_value
+from rankblend.stores.catalog.record_checks import LABELS
 from rankblend.stores.protocol import Key, Record
 
 __all__ = ["DTYPES", "Columns", "FieldCodes"]

@@ -7,6 +7,7 @@ so that no kill leaves half a catalog behind and an empty file is always somebod
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sqlite3
@@ -17,7 +18,6 @@ from pathlib import Path
 
 from rankblend.errors import (
     CatalogBusyError,
-    CatalogCorruptError,
     CatalogFullError,
     CatalogReadOnlyError,
     CatalogVersionError,
@@ -25,12 +25,19 @@ from rankblend.errors import (
     StoreClosedError,
     StoreError,
 )
-from rankblend.stores.catalog.schema import APPLICATION_ID, PAGE_SIZE, SCHEMA_VERSION, migrate
+from rankblend.stores.catalog.catalog_file import (
+    corrupt,
+    inspect_file,
+    locate_file,
+    log_size,
+    publish,
+    sync_folder,
+)
+from rankblend.stores.catalog.schema import PAGE_SIZE, SCHEMA_VERSION, migrate
 
 __all__ = ["MEMORY", "Database", "translated"]
 
 MEMORY = ":memory:"
-_MAGIC = b"SQLite format 3\x00"
 # Pages each connection keeps. 8 MB hold the (scope, id) index of 100k memories, so that a bulk
 # write in random order does not spill it into the log again and again.
 _CACHE_KIB = 8192
@@ -68,17 +75,16 @@ class Database:
             InvalidArgumentError: The path names a folder or lies in none, or a bad time-out.
         """
         timeout = _checked_timeout(busy_timeout)
-        if os.fspath(path) == MEMORY:
+        if path == MEMORY:
             with translated(MEMORY):
                 connection = _connect(MEMORY, timeout)
                 _in_transaction(connection)
                 return cls(MEMORY, connection, connection)
-        file = Path(path)
-        _check_place(file)
+        file = locate_file(path)
         with translated(str(path)):
             if not file.exists():
                 _create(file, timeout)
-            foreign = _inspect(file)
+            foreign = inspect_file(file)
             writer = _connect_file(file, timeout, foreign=foreign)
             try:
                 reader = _connect_file(file, timeout, foreign=False)
@@ -157,7 +163,8 @@ def translated(path: str) -> Iterator[None]:
 def _translation(error: sqlite3.Error, path: str) -> Exception:
     extended = getattr(error, "sqlite_errorcode", None)
     if extended is None:
-        return error
+        # Raised by Python itself: only text that is no UTF-8 can come from the file.
+        return corrupt(path, "its text is damaged") if "decode" in str(error) else error
     match extended & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return CatalogBusyError(
@@ -169,27 +176,23 @@ def _translation(error: sqlite3.Error, path: str) -> Exception:
         case sqlite3.SQLITE_IOERR if extended == sqlite3.SQLITE_IOERR_SHMSIZE:
             return _full(path)  # no room for the few pages the readers share
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return CatalogReadOnlyError(
-                f"the catalog {path!r} cannot be written: read-only file or folder; nothing was "
-                "changed"
-            )
+            return _read_only(path)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return _corrupt(path, "its content is damaged")
+            return corrupt(path, "its content is damaged")
         case _:
             name = getattr(error, "sqlite_errorname", "unknown")
             return StoreError(f"the catalog {path!r} failed with {name}")
 
 
-def _full(path: str) -> CatalogFullError:
-    return CatalogFullError(
-        f"there is no space left to write to the catalog {path!r}; nothing was changed"
+def _read_only(path: str) -> CatalogReadOnlyError:
+    return CatalogReadOnlyError(
+        f"the catalog {path!r} cannot be written: read-only file or folder; nothing was changed"
     )
 
 
-def _corrupt(path: str, why: str) -> CatalogCorruptError:
-    return CatalogCorruptError(
-        f"{path!r} is not a readable catalog: {why}. The file was left as it is; restore a backup, "
-        "or give the path of a file that does not exist to begin a new one"
+def _full(path: str) -> CatalogFullError:
+    return CatalogFullError(
+        f"there is no space left to write to the catalog {path!r}; nothing was changed"
     )
 
 
@@ -200,38 +203,6 @@ def _checked_timeout(busy_timeout: object) -> float:
     raise InvalidArgumentError("busy_timeout: expected seconds in [0, 2,000,000]")
 
 
-def _check_place(file: Path) -> None:
-    if file.is_dir():
-        raise InvalidArgumentError(f"path: expected a file, got the folder {str(file)!r}")
-    if not file.absolute().parent.is_dir():
-        raise InvalidArgumentError(f"path: the folder of {str(file)!r} does not exist")
-
-
-def _log_of(file: Path) -> int:
-    """Bytes in the write-ahead log beside a file."""
-    try:
-        return file.with_name(file.name + "-wal").stat().st_size
-    except OSError:
-        return 0
-
-
-def _inspect(file: Path) -> bool:
-    """Refuse what is no catalog from its first bytes; whether it is an SQLite file without owner."""
-    try:
-        with file.open("rb") as stream:
-            header = stream.read(100)
-    except OSError as error:
-        raise _corrupt(str(file), f"it cannot be read ({type(error).__name__})") from error
-    if not header:
-        raise _corrupt(str(file), "it is empty")
-    if len(header) < 100 or not header.startswith(_MAGIC):
-        raise _corrupt(str(file), "it is not an SQLite file")
-    owner = int.from_bytes(header[68:72], "big")
-    if owner not in (0, APPLICATION_ID):
-        raise _corrupt(str(file), "it belongs to another application")
-    return owner == 0
-
-
 def _connect(where: str, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         where,
@@ -240,28 +211,34 @@ def _connect(where: str, timeout: float) -> sqlite3.Connection:
         check_same_thread=False,
         uri=where.startswith("file:"),
     )
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
 def _connect_file(file: Path, timeout: float, *, foreign: bool) -> sqlite3.Connection:
-    where = file.absolute().as_uri()
-    connection = _connect(f"{where}?mode=rw", timeout)
+    where = file.as_uri()
     try:
-        try:
-            _prepare(connection, file, foreign=foreign)
-        except sqlite3.OperationalError as error:
-            # A folder nothing can be written to has no room for the files that readers share.
-            # Without a log the file is complete in itself and is read as it stands.
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or _log_of(file):
-                raise
-            connection.close()
-            connection = _connect(f"{where}?mode=ro&immutable=1", timeout)
-            _prepare(connection, file, foreign=foreign)
+        return _connect_as(f"{where}?mode=rw", file, timeout, foreign=foreign)
+    except sqlite3.OperationalError as error:
+        # A folder nothing can be written to has no room for the files that readers share. Without
+        # a log the file is complete in itself and is read as it stands.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or log_size(file):
+            raise
+        return _connect_as(f"{where}?mode=ro&immutable=1", file, timeout, foreign=foreign)
+
+
+def _connect_as(where: str, file: Path, timeout: float, *, foreign: bool) -> sqlite3.Connection:
+    connection = _connect(where, timeout)
+    try:
+        _prepare(connection, file, foreign=foreign)
     except BaseException:
         connection.close()
         raise
@@ -271,16 +248,21 @@ def _connect_file(file: Path, timeout: float, *, foreign: bool) -> sqlite3.Conne
 def _prepare(connection: sqlite3.Connection, file: Path, *, foreign: bool) -> None:
     """Check version and content, and bring an older file up to date."""
     if foreign and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-        raise _corrupt(str(file), "it is an SQLite file with tables of something else")
+        raise corrupt(str(file), "it is an SQLite file with tables of something else")
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > SCHEMA_VERSION:
         raise CatalogVersionError(version, SCHEMA_VERSION)
     if version < SCHEMA_VERSION:
         if version == 0 and not foreign:
-            raise _corrupt(str(file), "it has no version")
+            raise corrupt(str(file), "it has no version")
         connection.execute("PRAGMA journal_mode = WAL")
         _in_transaction(connection)
-    connection.execute("SELECT generation FROM state").fetchone()
+    try:
+        connection.execute("SELECT generation FROM state").fetchone()
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
+            raise
+        raise corrupt(str(file), "its tables are missing") from error
 
 
 def _in_transaction(connection: sqlite3.Connection) -> None:
@@ -296,40 +278,26 @@ def _in_transaction(connection: sqlite3.Connection) -> None:
 
 def _create(file: Path, timeout: float) -> None:
     """Make a complete, empty catalog; when somebody else was quicker, theirs is kept."""
-    if _log_of(file):
-        raise _corrupt(str(file), "only its write-ahead log is there, the file itself is missing")
+    if log_size(file):
+        raise corrupt(str(file), "only its write-ahead log is there, the file itself is missing")
     draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}.new")
     try:
-        connection = _connect(f"{draft.absolute().as_uri()}?mode=rwc", timeout)
+        connection = _connect(f"{draft.as_uri()}?mode=rwc", timeout)
         try:
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute("PRAGMA journal_mode = WAL")
             _in_transaction(connection)
         finally:
             connection.close()
-        with suppress(FileExistsError):
-            _publish(draft, file)
-        _sync_folder(file.absolute().parent)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _publish(draft: Path, file: Path) -> None:
-    """Give a file its name unless the name is taken."""
-    try:
-        os.link(draft, file)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        draft.replace(file)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name durable, where folders can be synchronized."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            publish(draft, file)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise (
+                _full(str(file)) if error.errno == errno.ENOSPC else _read_only(str(file))
+            ) from error
+        sync_folder(file.parent)
+    finally:
+        with suppress(OSError):
+            draft.unlink()

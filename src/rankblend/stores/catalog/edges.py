@@ -8,7 +8,8 @@ from typing import Any
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog.encoding import ScopeReader, is_number, is_text
+from rankblend.stores.catalog.encoding import ScopeReader, decoding
+from rankblend.stores.catalog.record_checks import is_number, is_text
 from rankblend.stores.protocol import Edge
 
 __all__ = [
@@ -103,12 +104,16 @@ def next_edges(
     connection: Connection, scopes: ScopeReader, after: EdgeIdentity, as_of: float, size: int
 ) -> list[Edge]:
     """The next ``size`` edges behind an identity that hold at ``as_of``, in order of identity."""
-    return [_edge(row, scopes) for row in connection.execute(_NEXT, (*after, as_of, size))]
+    rows = connection.execute(_NEXT, (*after, as_of, size)).fetchall()
+    with decoding():
+        return [_edge(row, scopes) for row in rows]
 
 
 def edges_since(connection: Connection, scopes: ScopeReader, generation: int) -> list[Edge]:
     """Edges written after a generation."""
-    return [_edge(row, scopes) for row in connection.execute(_SINCE, (generation,))]
+    rows = connection.execute(_SINCE, (generation,)).fetchall()
+    with decoding():
+        return [_edge(row, scopes) for row in rows]
 
 
 def _edge(row: Sequence[Any], scopes: ScopeReader) -> Edge:

@@ -16,7 +16,7 @@ from rankblend.stores.catalog import cache, column_cache
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.database import Database
 from rankblend.stores.catalog.edges import EdgeIdentity, next_edges
-from rankblend.stores.catalog.encoding import ScopeReader, decode_metadata, text_digest
+from rankblend.stores.catalog.encoding import ScopeReader, decode_metadata, decoding, text_digest
 from rankblend.stores.catalog.reading import (
     Changes,
     load_columns,
@@ -216,7 +216,7 @@ class CatalogReader(MemoryView):
 
     def _metadata_of(
         self, serials: Sequence[int] | None
-    ) -> Iterator[tuple[int, Mapping[str, object]]]:
+    ) -> Sequence[tuple[int, Mapping[str, object]]]:
         wanted = None if serials is None else json.dumps(list(serials))
         with self._database.read() as connection:
             found = connection.execute(
@@ -224,5 +224,5 @@ class CatalogReader(MemoryView):
                 "AND (?1 IS NULL OR serial IN (SELECT value FROM json_each(?1)))",
                 (wanted,),
             ).fetchall()
-        for serial, text in found:
-            yield serial, decode_metadata(text)
+        with decoding():
+            return [(serial, decode_metadata(text)) for serial, text in found]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.edges import edges_since
-from rankblend.stores.catalog.encoding import ScopeReader, is_text, rebuild
+from rankblend.stores.catalog.encoding import ScopeReader, decoding, rebuild
+from rankblend.stores.catalog.record_checks import is_text
 from rankblend.stores.protocol import Edge, Key, Record
 
 __all__ = [
@@ -181,15 +182,18 @@ def load_columns(connection: Connection, scopes: ScopeReader) -> Columns:
     names = [description[0] for description in cursor.description]
     # Sorted here: SQLite would fetch the rows through an index, one by one, which takes three times
     # as long. Scope and id differ between any two rows, so nothing behind them is compared.
-    rows = sorted(cursor.fetchall())
-    if rows:
+    rows = cursor.fetchall()
+    if not rows:
+        return columns
+    with decoding():
+        rows.sort()
         given = dict(zip(names, zip(*rows, strict=True), strict=True))
         keys = [
             Key(scopes(path), identifier)
             for path, identifier in zip(given.pop("scope"), given.pop("id"), strict=True)
         ]
         columns.put(keys, given.pop("serial"), given)
-    return columns
+        return columns
 
 
 def written_since(connection: Connection, generation: int) -> int:
@@ -220,7 +224,8 @@ def vectors_into(
     cursor = connection.execute("SELECT serial, vector FROM vectors ORDER BY serial")
     while found := cursor.fetchmany(_FETCH):
         serials, blobs = zip(*found, strict=True)
-        block = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(found), matrix.shape[1])
+        with decoding():
+            block = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(found), matrix.shape[1])
         rows = row_of[np.minimum(serials, len(row_of) - 1)]
         if (rows < 0).any():
             block, rows = block[rows >= 0], rows[rows >= 0]
@@ -231,13 +236,14 @@ def vectors_into(
 
 def _records(rows: Sequence[Sequence[Any]], scopes: ScopeReader) -> list[Record]:
     """Records of rows that end in the vector; the vectors are views of one array per length."""
-    blobs = [row[-1] for row in rows if row[-1] is not None]
-    if blobs and len(set(map(len, blobs))) == 1:
-        matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), -1)
-        views: Iterator[NDArray[np.float32]] = iter(matrix)
-    else:
-        views = (np.frombuffer(blob, _VECTOR) for blob in blobs)
-    return rebuild(rows, scopes, [None if row[-1] is None else next(views) for row in rows])
+    with decoding():
+        blobs = [row[-1] for row in rows if row[-1] is not None]
+        if blobs and len(set(map(len, blobs))) == 1:
+            matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), -1)
+            views: Iterator[NDArray[np.float32]] = iter(matrix)
+        else:
+            views = (np.frombuffer(blob, _VECTOR) for blob in blobs)
+        return rebuild(rows, scopes, [None if row[-1] is None else next(views) for row in rows])
 
 
 def _ranges(roots: Sequence[Scope] | None) -> list[tuple[str, str | bytes]]:

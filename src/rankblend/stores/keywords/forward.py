@@ -81,9 +81,7 @@ class ForwardIndex:
         starts = np.where(rows > 0, ends[rows - 1], 0).astype(np.int64, copy=False)
         return ragged(starts, np.asarray(ends[rows] - starts, dtype=np.int64))
 
-    def reordered(
-        self, order: NDArray[np.int64], renamed: NDArray[np.int32] | None
-    ) -> ForwardIndex:
+    def reordered(self, order: NDArray[np.int64], renamed: NDArray[np.int32]) -> ForwardIndex:
         """Another index whose row i is row ``order[i]``.
 
         Args:

@@ -26,7 +26,7 @@ from rankblend.stores.keywords.index import Encoded, TokenIndex
 from rankblend.stores.protocol import Key
 from rankblend.stores.rows import ScopedRows
 
-__all__ = ["pack", "unpack"]
+__all__ = ["Arrays", "joined", "pack", "unpack"]
 
 _MAGIC = b"rbkw\x00\x00\x00\x01"  # the last byte is the version of the layout
 _DIGEST = 16
@@ -57,10 +57,15 @@ def pack(rows: ScopedRows, index: TokenIndex) -> bytes:
         "posting_rows": held,
         "posting_counts": counts,
     }
+    return joined(arrays, index.analysis.identity)
+
+
+def joined(arrays: Arrays, identity: str) -> bytes:
+    """Arrays as bytes."""
     little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     header = json.dumps(
         {
-            "analysis": index.analysis.identity,
+            "analysis": identity,
             "arrays": [[name, array.dtype.str, len(array)] for name, array in little.items()],
         }
     ).encode("ascii")

@@ -43,7 +43,7 @@ _CLOSED_CLASSES = (
     "again further then once here there all any both each few more most other some such",
     "no not only own same too very just also",
     # what is left of a contraction when it is cut at its apostrophe
-    "ll ve re ain aren didn doesn don hadn hasn haven isn wasn weren couldn mustn shouldn wouldn",
+    "ll ve re ain aren didn doesn don hadn hasn haven isn wasn weren couldn mustn shouldn wouldn",  # codespell:ignore wasn,couldn
 )
 
 ENGLISH = frozenset(" ".join(_CLOSED_CLASSES).split())
