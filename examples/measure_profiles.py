@@ -23,9 +23,9 @@ from rankblend.experiment.inference import paired_interval
 
 FOLDERS = {"locomo": "locomo/locomo10.json", "musique": "musique", "bfcl": "bfcl_memory"}
 ALONE = {
-    "keyword only": {"keyword": 1.0, "similarity": 0.0, "proximity": 0.0, "salience": 0.0},
-    "vector only": {"keyword": 0.0, "similarity": 1.0, "proximity": 0.0, "salience": 0.0},
-    "keyword + vector": {"proximity": 0.0, "salience": 0.0},
+    "keyword only": {"coverage": 0.0, "similarity": 0.0, "proximity": 0.0, "salience": 0.0},
+    "vector only": {"keyword": 0.0, "coverage": 0.0, "proximity": 0.0, "salience": 0.0},
+    "words + vector": {"proximity": 0.0, "salience": 0.0},
 }
 MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 SKIPPED = {"mnemosyne", "relevance-rerank", "relevance-baseline"}  # need runs, or an admission

@@ -79,8 +79,10 @@ def test_preset_when_nothing_is_known_then_still_gives_a_finite_score(name: str)
         ("hindsight", {"relevance": 1.0, "recency": 0.2, "temporal": 0.2, "proof": 0.1}),
         ("rrf", {"keyword": 1.0, "similarity": 1.0}),
         ("convex", {"keyword": 0.5, "similarity": 0.5}),
-        ("default", {"keyword": 0.7, "similarity": 0.3, "proximity": 0.25, "salience": 0.2}),
-        ("default-sparse", {"keyword": 0.7, "similarity": 0.3, "proximity": 0.25, "salience": 0.2}),
+        ("default", {"keyword": 0.5, "coverage": 0.2, "similarity": 0.3, "proximity": 0.2,
+                  "salience": 0.2}),
+        ("default-sparse", {"keyword": 0.5, "coverage": 0.2, "similarity": 0.3, "proximity": 0.2,
+                  "salience": 0.2}),
         ("relevance-baseline", {"dense": 1.0, "sparse": 1.0}),
         ("relevance-rerank", {"dense": 1.0, "sparse": 1.0}),
     ],
@@ -329,13 +331,14 @@ def test_default_when_all_is_known_then_is_its_weighted_mean() -> None:
     assert profile.score.missing == Renormalize()
     evidence = {
         "bm25": [6.0, 0.0],
+        "coverage": [0.5, 0.0],
         "cosine": [0.4, -0.4],
         "activation": [1.0, 4.0],
         "salience": [0.5, NAN],
     }
     made = compose(profile, evidence, ["a", "b"])
-    # a: .7·.5 + .3·.4 + .25·√(1/4) + .2·.5 = .695 of 1.45; b: .25·1 of 1.25
-    assert made.scores == pytest.approx([0.695 / 1.45, 0.25 / 1.25], abs=1e-15)
+    # a: .5·.5 + .2·.5 + .3·.4 + .2·√(1/4) + .2·.5 = .67 of 1.4; b: .2·1 of 1.2
+    assert made.scores == pytest.approx([0.67 / 1.4, 0.2 / 1.2], abs=1e-15)
 
 
 def test_default_when_the_question_is_blank_then_salience_decides() -> None:
@@ -345,8 +348,8 @@ def test_default_when_the_question_is_blank_then_salience_decides() -> None:
 def test_default_sparse_when_little_is_known_then_leans_on_the_prior() -> None:
     profile = load_profile("default-sparse")
     assert profile.score.missing == Shrink(0.2, 0.5)
-    # W = 1.45, P = .3: (.3·.9 + .5·1.45·.2) / (.3 + .5·1.45)
-    assert score("default-sparse", cosine=0.9) == pytest.approx(0.415 / 1.025, abs=1e-15)
+    # W = 1.4, P = .3: (.3·.9 + .5·1.4·.2) / (.3 + .5·1.4)
+    assert score("default-sparse", cosine=0.9) == pytest.approx(0.41 / 1.0, abs=1e-15)
     flat = load_profile("default")
     assert profile.signals == flat.signals
     assert profile.ties == flat.ties

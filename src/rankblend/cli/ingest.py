@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +18,13 @@ from rankblend.cli.embedder import HELP, embedder_for
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.datasets import LOADERS, load_dataset
 from rankblend.recall import Memory, read_lines, stored_embedder
-from rankblend.recall.items import read_items
+from rankblend.recall.items import read_edges, read_items
 
 __all__ = ["ingest"]
 
 _BATCH = 500
 _SHOWN_PROBLEMS = 20
-_ITEM = re.compile(r"items\[(\d+)\]\.?")
+_PLACE = re.compile(r"(?:items|links)\[(\d+)\](?:\.|: )")
 Items = Sequence[Mapping[str, Any]]
 Links = Sequence[tuple[Any, Items]]
 
@@ -74,71 +75,70 @@ def ingest(
 
 
 def _from_lines(source: Path, scope: str | None) -> tuple[Items, Links]:
+    """The memories and links of a file, all of it checked.
+
+    Raises:
+        InvalidArgumentError: As `Memory.remember_many` and `Memory.link_many`, but naming lines.
+    """
     memories, links = read_lines(source)
     if scope is not None:
         memories = [{"scope": scope, **item} for item in memories]
-    missing = [i for i, item in enumerate(memories) if "scope" not in item]
-    if missing:
-        raise InvalidArgumentError(
-            f"{source}:{_line_of(source, missing[0])}: names no scope"
-            + (f", nor do {len(missing) - 1:,} more" if len(missing) > 1 else "")
-            + "; add one to each, or give --scope"
-        )
-    _check(source, memories)
-    by_scope: dict[str, list[Mapping[str, Any]]] = {}
-    for link in links:
-        where = str(link.get("scope") or scope)
-        by_scope.setdefault(where, []).append({k: v for k, v in link.items() if k != "scope"})
-    return memories, [*by_scope.items()]
-
-
-def _check(source: Path, memories: Items) -> None:
-    """Refuse the file as a whole, with the line of every problem, before anything is written.
-
-    Raises:
-        InvalidArgumentError: As `Memory.remember_many`, but naming lines.
-    """
-    problems: list[str] = []
-    start = 0
-    for batch in _batches(memories):
-        try:
-            read_items(batch, now=time.time(), named=True)
-        except InvalidArgumentError as error:
-            for problem in error.problems:
-                place = _ITEM.match(problem)
-                line = "" if place is None else f":{_line_of(source, start + int(place[1]))}"
-                problems.append(f"{source}{line}: {problem[place.end() if place else 0 :]}")
-        start += len(batch)
+        links = [{"scope": scope, **item} for item in links]
+    problems = _problems(source, memories, links)
     if problems:
         more = len(problems) - _SHOWN_PROBLEMS
         raise InvalidArgumentError(
             problems[:_SHOWN_PROBLEMS] + ([f"… and {more:,} more"] if more > 0 else [])
         )
+    by_scope: dict[str, list[Mapping[str, Any]]] = {}
+    for link in links:
+        by_scope.setdefault(str(link["scope"]), []).append(_without_scope(link))
+    return memories, [*by_scope.items()]
 
 
-def _line_of(source: Path, position: int) -> int:
-    """The number of the line that holds a memory, by its position among the memories from 0."""
-    lines = source.read_text(encoding="utf-8").split("\n")
-    numbers = (
-        number
-        for number, line in enumerate(lines, start=1)
-        if line.strip() and json.loads(line).get("type", "memory") == "memory"
-    )
-    return next(number for place, number in enumerate(numbers) if place == position)
+def _problems(source: Path, memories: Items, links: Items) -> list[str]:
+    found: list[tuple[str, int, str]] = []  # kind, position among its kind, problem
+    for kind, items in (("memory", memories), ("link", links)):
+        nowhere = [position for position, item in enumerate(items) if "scope" not in item]
+        for position in nowhere[:1]:
+            others = f", nor do {len(nowhere) - 1:,} more" if len(nowhere) > 1 else ""
+            found.append((kind, position, f"names no scope{others}; give it one, or --scope"))
+    if not found:
+        try:
+            read_items(memories, now=time.time(), named=True)
+        except InvalidArgumentError as error:
+            found += [("memory", *_placed(problem)) for problem in error.problems]
+        for position, link in enumerate(links):
+            try:
+                read_edges([_without_scope(link)], link["scope"])
+            except InvalidArgumentError as error:
+                found += [("link", position, _placed(problem)[1]) for problem in error.problems]
+    if not found:
+        return []
+    lines = _lines(source)
+    return [f"{source}:{lines[kind][position]}: {problem}" for kind, position, problem in found]
+
+
+def _placed(problem: str) -> tuple[int, str]:
+    """The position a problem names, from 0, and the problem without it."""
+    place = _PLACE.match(problem)
+    return (int(place[1]), problem[place.end() :]) if place is not None else (0, problem)
+
+
+def _lines(source: Path) -> dict[str, list[int]]:
+    """The numbers of the lines that hold memories, and of those that hold links."""
+    numbers: dict[str, list[int]] = {"memory": [], "link": [], "rankblend": []}
+    for number, line in enumerate(source.read_text(encoding="utf-8").split("\n"), start=1):
+        if line.strip():
+            numbers[json.loads(line).get("type", "memory")].append(number)
+    return numbers
+
+
+def _without_scope(link: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in link.items() if name != "scope"}
 
 
 def _batches(items: Items) -> Iterator[list[Mapping[str, Any]]]:
-    """Runs of memories to write in one transaction; revisions of one memory come one by one."""
-    batch: list[Mapping[str, Any]] = []
-    seen: set[tuple[str, str]] = set()
-    for item in items:
-        key = (str(item.get("scope")), str(item.get("id")))
-        named = item.get("id") is not None
-        if len(batch) == _BATCH or (named and key in seen):
-            yield batch
-            batch, seen = [], set()
-        batch.append(item)
-        if named:
-            seen.add(key)
-    if batch:
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH)):
         yield batch

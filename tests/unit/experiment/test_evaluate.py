@@ -32,7 +32,7 @@ def _tiny() -> Dataset:
 
 def _keyword_only() -> rb.RankingProfile:
     return rb.load_profile("default").with_weights(
-        {"similarity": 0.0, "proximity": 0.0, "salience": 0.0}
+        {"coverage": 0.0, "similarity": 0.0, "proximity": 0.0, "salience": 0.0}
     )
 
 
