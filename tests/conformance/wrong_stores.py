@@ -205,6 +205,24 @@ class TakesTheLastOfSeveral(ReferenceStore):
         }
 
 
+@noticed_by("test_id_when_equally_near_at_two_scopes_then_the_order_of_writing_plays_no_part")
+class TakesTheFirstOfEquallyNear(ReferenceStore):
+    def visible(self, query: StoreQuery, level: int | None = None) -> dict[str, Record]:
+        admitted = [record for record in self.records.values() if query.admits(record)]
+        farthest_first = sorted(admitted, key=lambda record: -query.distance(record.scope))
+        found = {record.id: record for record in farthest_first}
+        return {id_: r for id_, r in found.items() if level in (None, query.distance(r.scope))}
+
+
+@noticed_by("test_id_when_its_nearest_memory_has_no_content_then_no_other_answers_for_it")
+class KeepsOnlyWhatHasWords(ReferenceStore):
+    """A memory it has nothing to index of is not held, and hides nothing."""
+
+    def add(self, records: Sequence[Record]) -> None:
+        super().remove([record.key for record in records])
+        super().add([record for record in records if record.text.strip()])
+
+
 @noticed_by("test_id_when_stored_at_several_scopes_then_the_nearest_is_seen")
 class IsUniqueById(ReferenceStore):
     """Writing an id at another scope replaces the first one."""

@@ -281,6 +281,12 @@ def test_mw_memory_when_no_task_is_given_then_the_rest_is_renormalized() -> None
     assert got == pytest.approx(0.55 / 0.85, abs=1e-15)
 
 
+def test_mw_memory_when_the_graph_tells_nearness_then_it_is_no_task() -> None:
+    # Of the two stores that tell ``structured`` only the catalog speaks of shared tags.
+    assert load_profile("mw-memory").signals["task"].evidence == ("catalog.structured",)
+    assert score("mw-memory", **{"catalog.structured": 0.5}) == 0.5
+
+
 def test_zeph_when_a_signal_is_missing_then_it_counts_zero() -> None:
     # .35·.5 + .35·.8 = .455; n = 10,000 uses are a full frequency
     assert score("zeph", age_created=30 * DAY, cosine=0.8) == pytest.approx(0.455, abs=1e-15)
@@ -297,15 +303,11 @@ def test_hindsight_when_factors_are_absent_then_they_are_exactly_one() -> None:
     assert score("hindsight", age_updated=0) == 0.0
 
 
-def test_hindsight_when_proofs_grow_then_stays_near_the_published_curve() -> None:
-    profile = load_profile("hindsight")
-    uses = np.array([0.0, 1, 2, 5, 10, 20, 50, 100, 148])
-    proof = apply_curve(profile.signals["proof"].curve, [uses], profile.kinds("proof"))
-    published = np.minimum(0.5 + np.log(np.maximum(uses, 1)) / 10, 1.0)
-    assert proof[0] == 0.5
-    assert (np.diff(proof) > 0).all()
-    # Worth at most 1.1 % of a score: the boost is .1.
-    assert np.abs(proof - published).max() < 0.11
+@pytest.mark.parametrize("uses", [0, 1, 2, 10, 100, 147, 148, 10_000])
+def test_hindsight_when_proofs_grow_then_follows_the_published_curve(uses: int) -> None:
+    proof = min(0.5 + math.log(1 + uses) / 10, 1.0)
+    expected = 0.8 * (1 + 0.1 * (proof - 0.5)) / (1.1 * 1.1 * 1.05)
+    assert score("hindsight", cosine=0.8, uses=uses) == pytest.approx(expected, abs=1e-15)
 
 
 def test_rrf_when_ranks_are_known_then_sums_reciprocals() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -11,15 +13,22 @@ from rankblend.relevance.composers import node_inputs
 
 __all__ = ["recall_table", "scored_signals", "signal_bar"]
 
-_WIDE = 100  # columns of a terminal that has room for long names and bars
-_BAR, _SHORT_BAR = 6, 4
-_NAME, _SHORT_NAME = 12, 6
-_LAYER, _SHORT_LAYER = 12, 4
-_MEMORY, _SHORT_MEMORY = 30, 24  # columns kept for the memories, however many signals there are
+
+class _Layout(NamedTuple):
+    """Widths of a bar, of the longest name of a signal, of a layer, and what memories need."""
+
+    bar: int
+    name: int
+    layer: int
+    memory: int
+
+
+_LAYOUTS = (_Layout(6, 12, 12, 30), _Layout(4, 6, 4, 24), _Layout(4, 5, 4, 20))
+
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def signal_bar(value: float | None, *, width: int = _BAR) -> Text:
+def signal_bar(value: float | None, *, width: int = _LAYOUTS[0].bar) -> Text:
     """A bar for a value in [0, 1]: a track with its filled part; blank space when absent.
 
     Whatever is above 0 shows at least the thinnest bar, so that only an observed 0 is all track.
@@ -37,20 +46,17 @@ def recall_table(result: Recall, *, columns: int = 120) -> RenderableType:
 
     Args:
         result: What to show.
-        columns: Width of the terminal. In a narrow one names and bars are shortened, and signals
-            that do not fit are named below the table, so that room is left for the memories.
+        columns: Width of the terminal. Where room is short names and bars are shortened, and
+            signals that still do not fit are named below the table.
     """
-    wide = columns >= _WIDE
-    bar = _BAR if wide else _SHORT_BAR
-    longest = _NAME if wide else _SHORT_NAME
-    layers = _LAYER if wide else _SHORT_LAYER
     names = scored_signals(result)
     blended = result.profile.scope.mode != "off"
-    # Beside the memories: rank, score, layer and distance with two blanks behind each.
-    taken = (_MEMORY if wide else _SHORT_MEMORY) + 4 + 7 + max(layers, 5) + 2 + 4
-    room = columns - taken - (12 if blended else 0)
-    fitting = _fitting([max(bar, min(len(name), longest)) + 2 for name in names], room)
-    shown, hidden = names[:fitting], names[fitting:]
+    beside = columns - (12 if blended else 0)
+    for layout in _LAYOUTS:
+        shown = names[: _fitting(names, layout, beside)]
+        if len(shown) == len(names):
+            break
+    hidden = names[len(shown) :]
 
     table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
     table.add_column("#", justify="right", no_wrap=True)
@@ -58,7 +64,7 @@ def recall_table(result: Recall, *, columns: int = 120) -> RenderableType:
     if blended:
         table.add_column("rank score", justify="right", no_wrap=True)
     for name in shown:
-        table.add_column(Text(_cut(name, longest)), no_wrap=True, min_width=bar)
+        table.add_column(Text(_cut(name, layout.name)), no_wrap=True, min_width=layout.bar)
     table.add_column("layer", no_wrap=True)
     table.add_column("up", justify="right", no_wrap=True)
     table.add_column("memory", ratio=1, no_wrap=True, overflow="ellipsis")
@@ -68,8 +74,8 @@ def recall_table(result: Recall, *, columns: int = 120) -> RenderableType:
             str(match.rank),
             f"{match.score:.3f}",
             *([f"{match.rank_score:.3f}"] if blended else []),
-            *(signal_bar(present.get(name), width=bar) for name in shown),
-            Text(_cut(match.memory.layer, layers) if wide else match.memory.layer[:layers]),
+            *(signal_bar(present.get(name), width=layout.bar) for name in shown),
+            Text(match.memory.layer[: layout.layer]),
             str(match.distance),
             Text(_one_line(match)),
         )
@@ -100,11 +106,13 @@ def scored_signals(result: Recall) -> list[str]:
     return list(found)
 
 
-def _fitting(widths: list[int], room: int) -> int:
-    """How many of the columns fit; always one."""
+def _fitting(names: list[str], layout: _Layout, columns: int) -> int:
+    """How many of the signals fit beside the rest; always one."""
+    # Rank, score, layer and distance, each with the two blanks behind it.
+    room = columns - layout.memory - (4 + 7 + max(layout.layer, len("layer")) + 2 + 4)
     fitting = 0
-    for width in widths:
-        room -= width
+    for name in names:
+        room -= max(layout.bar, min(len(name), layout.name)) + 2
         if room < 0 and fitting:
             break
         fitting += 1

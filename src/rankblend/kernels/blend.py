@@ -59,7 +59,10 @@ def blended(scores: ArrayLike, gate_values: FloatArray) -> FloatArray:
     Raises:
         InvalidArrayError: A score is not in [0, 1], or the shapes differ.
     """
-    checked = np.asarray(scores, dtype=np.float64)
+    try:
+        checked = np.asarray(scores).astype(np.float64, casting="same_kind", copy=False)
+    except (TypeError, ValueError):
+        raise InvalidArrayError("scores", "numbers of shape (n,)", "something else") from None
     if checked.ndim != 1 or checked.shape != gate_values.shape:
         raise InvalidArrayError("scores", f"shape {gate_values.shape}", f"shape {checked.shape}")
     fine = (checked >= 0.0) & (checked <= 1.0)

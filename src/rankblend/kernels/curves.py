@@ -327,7 +327,8 @@ def _counts(name: str, counts: tuple[FloatArray, ...], *like: FloatArray) -> tup
 
 def _column(name: str, values: FloatArray, *, low: float = -inf) -> FloatArray:
     try:
-        column = np.asarray(values, dtype=np.float64)
+        # No text that looks like a number, and no None.
+        column = np.asarray(values).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):
         raise InvalidArrayError(name, "an array of numbers", type(values).__name__) from None
     if column.ndim != 1:

@@ -11,24 +11,60 @@ from collections.abc import Collection, Mapping
 from rankblend.profiles.parts import Recipe
 from rankblend.profiles.problems import Path, Problems, dotted, shown
 from rankblend.profiles.reach import depth_of, find_circles
-from rankblend.profiles.recipe import MERGE_RULES
+from rankblend.profiles.recipe import MERGE_RULES, Floor, Floors, Pool, Select, SignalRecipe
 from rankblend.profiles.relative import relative_part, relative_signals
+from rankblend.relevance.blend import ScopeBlend
 from rankblend.relevance.composers import Node, node_inputs
 from rankblend.relevance.curves import check_curve
 from rankblend.relevance.evidence import EVIDENCE, Evidence, is_identifier, lookup_evidence
 
-__all__ = ["MAX_NESTING", "RERANKING", "SUM_TOLERANCE", "check_recipe", "find_evidence"]
+__all__ = [
+    "MAX_NESTING",
+    "RERANKING",
+    "SUM_TOLERANCE",
+    "check_recipe",
+    "check_types",
+    "find_evidence",
+]
 
 RERANKING = ("baseline", "relevance")
 SUM_TOLERANCE = 1e-9
 MAX_NESTING = 32
 MAX_NAME = 100
 _MOST = 1_000_000
+_PARTS: Mapping[str, type] = {
+    "score": Node, "pool": Pool, "floors": Floors, "scope": ScopeBlend, "select": Select,
+}  # fmt: skip
+_TABLES: Mapping[str, type] = {"signals": SignalRecipe, "nodes": Node, "evidence": Evidence}
 
 
 def find_evidence(name: str, declared: Mapping[str, Evidence]) -> Evidence | None:
     """The evidence a recipe means by ``name`` or ``store.name``: its own, else the registered."""
     return declared.get(name.rpartition(".")[2]) or lookup_evidence(name)
+
+
+def check_types(recipe: Recipe, problems: Problems) -> None:
+    """Note every part of another type, as only Python can write it; the rest is then unreadable."""
+
+    def expect(path: Path, value: object, kind: type) -> None:
+        if not isinstance(value, kind):
+            problems.expected(path, kind.__name__, value)
+
+    for name, kind in _PARTS.items():
+        expect((name,), getattr(recipe, name), kind)
+    if recipe.rerank is not None:
+        expect(("rerank",), recipe.rerank, Node)
+    tables = {name: (getattr(recipe, name), kind) for name, kind in _TABLES.items()}
+    tables["must_sum_to"] = (recipe.must_sum_to, object)
+    if isinstance(recipe.floors, Floors):
+        tables["floors"] = (recipe.floors.signals, Floor)
+    for name, (table, kind) in tables.items():
+        expect((name,), table, Mapping)
+        for key, value in table.items() if isinstance(table, Mapping) else ():
+            expect((name, str(key)), value, kind)
+            if isinstance(value, SignalRecipe):
+                problems.names((name, str(key), "evidence"), value.evidence)
+                problems.names((name, str(key), "of"), value.of)
 
 
 def check_recipe(
@@ -104,6 +140,8 @@ def _signals(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> No
     for name, signal in recipe.signals.items():
         path = ("signals", name)
         problems.identifier(path, "signal", name)
+        if name == "min_score":
+            problems.add(path, "is what [floors] calls the least score; choose another name")
         problems.choice((*path, "merge"), signal.merge, MERGE_RULES)
         for part in signal.of:
             if part not in known:

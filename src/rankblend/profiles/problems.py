@@ -84,7 +84,6 @@ class Problems:
         *,
         low: float = -math.inf,
         high: float = math.inf,
-        above: bool = False,
     ) -> float | None:
         """The value as a float, or None when it is no finite number in the range (noted).
 
@@ -93,12 +92,11 @@ class Problems:
             value: What stands there; a bool is not a number.
             low: Least value allowed, infinite for none.
             high: Greatest value allowed, infinite for none.
-            above: ``low`` itself is not allowed.
         """
         number = _as_float(value)
-        if number is not None and low <= number <= high and not (above and number == low):
+        if number is not None and low <= number <= high:
             return number
-        self.expected(path, f"a number{_range(low, high, above=above)}", value)
+        self.expected(path, f"a number{_range(low, high)}", value)
         return None
 
     def whole(self, path: Path, value: object, *, low: int, high: int | None = None) -> int | None:
@@ -206,11 +204,11 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"; known: {listed}" if known else ""
 
 
-def _range(low: float, high: float, *, above: bool = False) -> str:
+def _range(low: float, high: float) -> str:
     if math.isfinite(low) and math.isfinite(high):
-        return f" in {'(' if above else '['}{_plain(low)}, {_plain(high)}]"
+        return f" in [{_plain(low)}, {_plain(high)}]"
     if math.isfinite(low):
-        return f" {'>' if above else '≥'} {_plain(low)}"
+        return f" ≥ {_plain(low)}"
     return ""
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from attrs import evolve, field, fields, frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.profiles.check import check_recipe, find_evidence
+from rankblend.profiles.check import check_recipe, check_types, find_evidence
 from rankblend.profiles.identity import recipe_hash
 from rankblend.profiles.problems import Problems
 from rankblend.profiles.reach import inputs_first, reachable
-from rankblend.profiles.recipe import Floors, Pool, Select, SignalRecipe, read_only
+from rankblend.profiles.recipe import Floors, Pool, Select, SignalRecipe, as_tuple, read_only
 from rankblend.profiles.relative import relative_signals
 from rankblend.profiles.tree import Row, describe_profile
 from rankblend.relevance.blend import ScopeBlend
@@ -68,13 +68,15 @@ class RankingProfile:
     reranking: str = field(default="baseline", kw_only=True)
     floors: Floors = field(factory=Floors, kw_only=True)
     scope: ScopeBlend = field(factory=ScopeBlend, kw_only=True)
-    ties: tuple[str, ...] = field(default=(), kw_only=True, converter=tuple)
+    ties: tuple[str, ...] = field(default=(), kw_only=True, converter=as_tuple)
     select: Select = field(factory=Select, kw_only=True)
     must_sum_to: Mapping[str, float] = field(factory=dict, kw_only=True, converter=read_only)
     origins: Mapping[str, str] = field(factory=dict, kw_only=True, eq=False, converter=read_only)
 
     def __attrs_post_init__(self) -> None:
         problems = Problems(self.name)
+        check_types(self, problems)
+        problems.raise_if_any()
         check_recipe(self, problems)
         problems.raise_if_any()
         order = inputs_first({name: recipe.of for name, recipe in self.signals.items()})

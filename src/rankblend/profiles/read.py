@@ -19,7 +19,7 @@ from rankblend.profiles.tree import origins_of
 from rankblend.relevance.blend import ScopeBlend
 from rankblend.relevance.composers import Node
 from rankblend.relevance.curves import parse_curve
-from rankblend.relevance.evidence import Evidence
+from rankblend.relevance.evidence import UNITS, Evidence
 
 __all__ = ["profile_from_tables"]
 
@@ -27,7 +27,6 @@ _KEYS = (
     "name", "source", "extends", "without", "reranking", "pool", "evidence", "signals", "score",
     "rerank", "nodes", "floors", "scope", "order", "select",
 )  # fmt: skip
-_UNITS = ("ratio", "seconds", "count", "hops", "score", "signal")
 
 
 @define
@@ -103,7 +102,7 @@ def _evidence(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> N
         table = problems.table(path, value)
         problems.identifier(path, "evidence", name)
         problems.keys(path, table, ("unit", "range", "natural_zero", "relevance", "meaning"))
-        unit = problems.choice((*path, "unit"), table.get("unit", "signal"), _UNITS)
+        unit = problems.choice((*path, "unit"), table.get("unit", "signal"), UNITS)
         low, high = _range((*path, "range"), table.get("range", [0.0, 1.0]), problems)
         zero, relevance = table.get("natural_zero", False), table.get("relevance", False)
         for key, flag in (("natural_zero", zero), ("relevance", relevance)):

@@ -11,16 +11,43 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rankblend.relevance.curves import CurveStep
+from rankblend.relevance.curves import CurveStep, parse_curve
 
-__all__ = ["MERGE_RULES", "Floor", "Floors", "Pool", "Select", "SignalRecipe", "read_only"]
+__all__ = [
+    "MERGE_RULES",
+    "Floor",
+    "Floors",
+    "Pool",
+    "Select",
+    "SignalRecipe",
+    "as_tuple",
+    "read_only",
+]
 
 MERGE_RULES = ("strongest", "error")
 
 
 def read_only(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An unchangeable copy."""
-    return MappingProxyType(dict(mapping))
+    """An unchangeable copy; what is no mapping stays, to be reported with all other problems."""
+    return MappingProxyType(dict(mapping)) if isinstance(mapping, Mapping) else mapping
+
+
+def _names(value: Any) -> Any:
+    """One name or several, as a profile file may write them."""
+    return (value,) if isinstance(value, str) else as_tuple(value)
+
+
+def as_tuple(value: Any) -> Any:
+    """A list as a tuple; anything else stays, to be reported with all other problems."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _steps(value: Any) -> tuple[CurveStep, ...]:
+    """Steps, or the plain data of a profile file: ``"clip"``, ``{"half_life": {"days": 30}}``."""
+    given = value if isinstance(value, (list, tuple)) else (value,)
+    if all(isinstance(step, CurveStep) for step in given):
+        return tuple(given)
+    return parse_curve(value)
 
 
 @frozen
@@ -43,16 +70,24 @@ class SignalRecipe:
 
     Args:
         evidence: What its curve reads, in the curve's order; ``store.name`` asks one store only.
-            Empty when ``of`` is given.
+            One name may stand alone. Empty when ``of`` is given.
         of: Signals its curve reads instead; the first step is then ``first_present``.
-        curve: Steps from what is read to [0, 1], first to last, at least one.
+        curve: Steps from what is read to [0, 1], first to last, at least one; or what a profile
+            file says, such as ``"clip"``.
         merge: When two stores give this signal for one memory: ``strongest`` keeps the greater
             value, ``error`` refuses.
+
+    Raises:
+        InvalidArgumentError: ``curve`` is plain data that says no curve.
+
+    Example:
+        >>> SignalRecipe("cosine", curve="clip").curve
+        (CurveStep(name='clip', params=()),)
     """
 
-    evidence: tuple[str, ...] = ()
-    of: tuple[str, ...] = ()
-    curve: tuple[CurveStep, ...] = (CurveStep("identity"),)
+    evidence: tuple[str, ...] = field(default=(), converter=_names)
+    of: tuple[str, ...] = field(default=(), converter=_names)
+    curve: tuple[CurveStep, ...] = field(default=(CurveStep("identity"),), converter=_steps)
     merge: str = "strongest"
 
 

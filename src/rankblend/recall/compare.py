@@ -137,8 +137,10 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
         The change, or None when no single weight swaps them.
 
     Raises:
-        InvalidArgumentError: One of the two was not scored in this recall.
+        InvalidArgumentError: One of the two was not scored in this recall, or both are one.
     """
+    if first == second:
+        raise InvalidArgumentError("swap: expected the ids of two memories, got one twice")
     rows = []
     for identifier in (first, second):
         position = (
@@ -151,10 +153,9 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
     lead = _lead_function(ranking, rows)
     best: Swap | None = None
     for path, node_name, weight_name, weight, scale in _weights(ranking):
-        needed = _nearest_sign_change(partial(lead, node_name, weight_name), weight, scale)
-        if needed is not None and (
-            best is None or abs(needed - weight) < abs(best.needed - best.weight)
-        ):
+        within = math.inf if best is None else abs(best.needed - best.weight)
+        needed = _nearest_sign_change(partial(lead, node_name, weight_name), weight, scale, within)
+        if needed is not None and abs(needed - weight) < within:
             best = Swap(path, weight, float(needed))
     return best
 
@@ -211,11 +212,13 @@ def _lead_function(ranking: Ranking, rows: list[int]) -> Callable[[str, str, flo
 
 
 def _nearest_sign_change(
-    lead: Callable[[float], float], weight: float, scale: float
+    lead: Callable[[float], float], weight: float, scale: float, within: float
 ) -> float | None:
     if lead(weight) > 0:
         return weight
-    steps = scale * (np.geomspace(1e-4, 1.0, _STEPS))
+    steps = scale * np.geomspace(1e-4, 1.0, _STEPS)
+    if within < steps[-1]:  # farther away than what another weight needs is of no interest
+        steps = np.append(steps[steps < within], within)
     found = []
     for direction in (1.0, -1.0):
         inside = weight

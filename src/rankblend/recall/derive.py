@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -12,10 +12,14 @@ from rankblend.errors import InvalidArrayError, MemoryContractError
 from rankblend.profiles import RankingProfile
 from rankblend.recall.candidates import Candidates, EvidenceColumn
 from rankblend.relevance.curves import apply_curve
+from rankblend.relevance.evidence import Evidence
 from rankblend.relevance.signals import SignalTable
 from rankblend.stores.protocol import Reason
 
 __all__ = ["Derived", "collapse", "derive"]
+
+# How far outside its range evidence may lie: half-precision unit vectors have cosines up to 1.001.
+RANGE_SLACK = 1e-3
 
 # When several stores could have given a signal and none did, the most telling reason is shown.
 _TELLING = (
@@ -130,6 +134,8 @@ def _sources(
         for other in recipe.evidence[1:]:
             same = [c for c in _columns(candidates, other) if c.store == leading.store]
             inputs.append(same[0].values if same else np.full(n, np.nan))
+        for kind, column in zip(meanings, inputs, strict=True):
+            _check_range(leading.store, kind, column, candidates.ids)
         try:
             signal = apply_curve(recipe.curve, inputs, meanings)
         except InvalidArrayError as error:
@@ -141,6 +147,22 @@ def _sources(
         ).astype(np.int8)
         sources.append((signal, reason))
     return sources
+
+
+def _check_range(
+    store: str, kind: Evidence, values: NDArray[np.float64], ids: Sequence[str]
+) -> None:
+    """Refuse what cannot be this evidence, such as a distance in place of a cosine.
+
+    Curves would not tell: clipped, the greatest distance becomes the greatest similarity.
+    """
+    outside = (values < kind.low - RANGE_SLACK) | (values > kind.high + RANGE_SLACK)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise MemoryContractError(
+            f"store {store!r}: expected {kind.name} in [{kind.low:g}, {kind.high:g}], "
+            f"got {values[row]:g} for {ids[row]!r}"
+        )
 
 
 def _columns(candidates: Candidates, evidence: str) -> tuple[EvidenceColumn, ...]:

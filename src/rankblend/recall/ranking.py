@@ -13,6 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from rankblend.errors import InvalidArgumentError
 from rankblend.kernels.select import duplicate_penalties, mmr
 from rankblend.kernels.similarity import pairwise_cosines
 from rankblend.profiles import RankingProfile
@@ -110,11 +111,16 @@ def rank_candidates(
         top: At most this many are shown; None for the profile's own number; 0 shows nothing.
         node: ``score``, or ``rerank`` when a reranker was admitted.
 
+    Raises:
+        InvalidArgumentError: The profile has no such node.
+
     Edge cases: an empty pool gives an empty ranking; nothing passing the floors is a success.
     """
     raised, rows, stands_for = collapse(profile, candidates, derive(profile, candidates))
     table = _restrict(raised.table, rows)
-    root = profile.rerank if node == "rerank" and profile.rerank is not None else profile.score
+    root = {"score": profile.score, "rerank": profile.rerank}.get(node)
+    if root is None:
+        raise InvalidArgumentError(f"node: profile {profile.name!r} has no {node!r} to rank with")
     composition = compose_table(root, profile.nodes, table)
 
     verdicts: dict[int, Verdict] = {

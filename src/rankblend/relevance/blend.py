@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.kernels import blend as kernel
+from rankblend.relevance.signals import real_number, shown
 
 __all__ = ["ScopeBlend", "ScopeBlendMode"]
 
@@ -55,14 +56,16 @@ class ScopeBlend:
         if not isinstance(self.mode, ScopeBlendMode):
             unknown = UnknownNameError("mode", f"{self.mode!s:.40}", list(ScopeBlendMode))
             problems.append(f"mode: {unknown}")
-        if not _is_number(self.half_life_levels) or not self.half_life_levels > 0:
-            problems.append(
-                f"half_life_levels: expected a finite number > 0, got {self.half_life_levels!r:.40}"
-            )
-        if not _is_number(self.floor) or not 0 <= self.floor <= 1:
-            problems.append(f"floor: expected a number in [0, 1], got {self.floor!r:.40}")
+        half_life, floor = real_number(self.half_life_levels), real_number(self.floor)
+        if half_life is None or not 0.0 < half_life < math.inf:
+            got = shown(self.half_life_levels)
+            problems.append(f"half_life_levels: expected a finite number > 0, got {got}")
+        if floor is None or not 0.0 <= floor <= 1.0:
+            problems.append(f"floor: expected a number in [0, 1], got {shown(self.floor)}")
         if problems:
             raise InvalidArgumentError(problems)
+        object.__setattr__(self, "half_life_levels", half_life)
+        object.__setattr__(self, "floor", floor)
 
     def gate(self, distance: int) -> float:
         """What a score counts for at this distance: 1 at the own scope and when off.
@@ -95,7 +98,3 @@ class ScopeBlend:
         """``rank_score`` of many, float64 of shape (n,), the same bits."""
         gated = kernel.blended(scores, self.gates(distances))
         return kernel.backfilled(gated, distances) if self.mode == "backfill" else gated
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -7,7 +7,6 @@ Here they are read, checked against the ranges of the evidence, and applied by t
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from math import inf
@@ -40,7 +39,7 @@ FloatArray = NDArray[np.float64]
 Params = tuple[tuple[str, float], ...]
 TIME_UNITS = {"days": 86_400.0, "hours": 3_600.0, "seconds": 1.0}
 SLACK = 1e-9  # how far rounding may carry a result out of [0, 1] before it counts as an error
-LEAST, MOST = math.ulp(0.0), sys.float_info.max  # the least number above 0, the greatest finite
+LEAST, MOST = kernels.LEAST, kernels.MOST
 
 
 @frozen
@@ -160,12 +159,11 @@ def parse_curve(data: object, *, path: str = "curve") -> tuple[CurveStep, ...]:
     Raises:
         InvalidArgumentError: All problems, each with its path below ``path``.
     """
-    chained = isinstance(data, list | tuple)
     entries: Sequence[Any] = data if isinstance(data, list | tuple) else (data,)
     problems = [] if entries else [f"{path}: expected at least one curve, got an empty list"]
     read: list[tuple[str, Params]] = []
     for i, entry in enumerate(entries):
-        where = f"{path}[{i}]" if chained else path
+        where = f"{path}[{i}]" if entries is data else path
         one = isinstance(entry, Mapping) and len(entry) == 1
         name, table = next(iter(entry.items())) if one else (entry, {})
         if not isinstance(name, str) or not isinstance(table, Mapping):
@@ -222,6 +220,8 @@ def check_curve(steps: Sequence[CurveStep], evidence: Sequence[Evidence]) -> lis
             problems.append(f"{first.name} reads {first.unit}, {kind.name} is in {kind.unit}")
         elif first.direction == "rising" and kind.unit in ("hops", "seconds"):
             problems.append(f"{first.name} rises with {kind.name}, where less is better")
+        elif first.direction == "falling" and kind.relevance and kind.natural_zero:
+            problems.append(f"{first.name} falls with {kind.name}, where 0 is no match at all")
     spans, reached = [_hull([kind]) for kind in evidence], _hull(evidence)
     for i, step in enumerate(steps):
         name, needs = step.name, step.curve.needs

@@ -8,6 +8,7 @@ saturation of something that may be negative, is refused before any recall.
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -21,6 +22,7 @@ __all__ = [
     "EVIDENCE",
     "MATURITY_LEVELS",
     "REVIEW_LEVELS",
+    "UNITS",
     "Evidence",
     "evidence_names",
     "is_identifier",
@@ -35,6 +37,7 @@ REVIEW_LEVELS: Mapping[str, float] = MappingProxyType(
 MATURITY_LEVELS: Mapping[str, float] = MappingProxyType({"settled": 1.0, "provisional": 0.5})
 CERTAINTY_LEVELS: Mapping[str, float] = MappingProxyType({"stated": 1.0, "inferred": 0.5})
 
+UNITS = ("ratio", "seconds", "count", "hops", "score", "signal")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -70,7 +73,12 @@ class Evidence:
         problems = []
         if not is_identifier(self.name):
             problems.append("evidence name: expected letters, digits and _ (ASCII)")
-        if not (math.isfinite(self.low) and self.low < self.high):
+        if self.unit not in UNITS:
+            problems.append(f"evidence unit: expected one of {', '.join(UNITS)}")
+        ends = (self.low, self.high)
+        if any(isinstance(end, bool) or not isinstance(end, numbers.Real) for end in ends) or not (
+            -math.inf < self.low < self.high
+        ):
             problems.append("evidence range: expected a finite low below high")
         if problems:
             raise InvalidArgumentError(problems)
@@ -81,7 +89,9 @@ def _built_in() -> Iterable[Evidence]:
     yield Evidence("cosine", "ratio", -1.0, 1.0, relevance=True, meaning="cosine of the embeddings")
     yield Evidence("bm25", "score", 0.0, inf, True, True, "BM25 of the query's terms")
     yield Evidence("coverage", "ratio", 0.0, 1.0, True, True, "share of the query's words in it")
-    yield Evidence("structured", "ratio", 0.0, 1.0, True, True, "share of preferences it satisfies")
+    yield Evidence(
+        "structured", "ratio", 0.0, 1.0, True, True, "preferences met, or nearness to a name"
+    )
     yield Evidence("rerank_score", "score", -1e308, inf, relevance=True, meaning="cross-encoder")
     yield Evidence(
         "hops", "hops", 0.0, inf, relevance=True, meaning="steps from the seeds; inf = not reached"

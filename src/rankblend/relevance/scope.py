@@ -43,7 +43,7 @@ def _as_levels(levels: Iterable[ScopeLevel | tuple[str, str]]) -> tuple[ScopeLev
         ) from None
 
 
-@frozen(slots=False)
+@frozen(slots=False, cache_hash=True)
 class Scope:
     """A root-first path of levels: tenant, then user, then session.
 
@@ -138,16 +138,18 @@ class Scope:
         """The scope of the first levels; they were checked, so they are not checked again."""
         scope = object.__new__(Scope)
         object.__setattr__(scope, "levels", self.levels[:depth])
+        object.__setattr__(scope, "_attrs_cached_hash", None)
         return scope
 
-    def distance(self, memory: Scope) -> int:
+    def distance(self, memory: Scope | str) -> int:
         """How many levels up the memory's scope lies: 0 at the same scope, −1 when not visible."""
-        depth = len(memory.levels)
-        return len(self.levels) - depth if self.levels[:depth] == memory.levels else -1
+        levels = Scope.of(memory).levels
+        depth = len(levels)
+        return len(self.levels) - depth if self.levels[:depth] == levels else -1
 
-    def contains(self, other: Scope) -> bool:
+    def contains(self, other: Scope | str) -> bool:
         """Whether ``other`` is this scope or lies below it."""
-        return other.levels[: len(self.levels)] == self.levels
+        return Scope.of(other).levels[: len(self.levels)] == self.levels
 
 
 def _check(levels: tuple[ScopeLevel, ...]) -> None:

@@ -326,5 +326,9 @@ class SignalTable:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __reduce__(self) -> tuple[type[SignalTable], tuple[object, ...]]:
+        # An array that is unpickled or copied deeply could be written to; a new table's cannot.
+        return SignalTable, (self.ids, self.names, self.values)
+
     def __repr__(self) -> str:
         return f"SignalTable({len(self.ids)} × {', '.join(self.names) or 'no signals'})"

@@ -219,7 +219,7 @@ class StoreQuery:
             filters, expiry, shadowed keys), indexed by ``Record.serial``; serials beyond its end
             are not admitted. None: every visible memory is admitted.
         seeds: For stores that start from somewhere; empty in the first phase.
-        preferred: The soft filters (``prefer``) of the call; see `rankblend.stores.filters`.
+        preferred: The soft filters (``prefer``) of the call; see `rankblend.stores.catalog.Filters`.
     """
 
     text: str

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import evolve
 
 from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Reach, Reason, Record, Statistics, StoreQuery
+from rankblend.stores.protocol import Key, Reach, Reason, Record, Statistics, StoreQuery
 from rankblend.testing.subject import EVERYTHING, LEVELS, Filled, StoreHooks
 from rankblend.testing.worlds import (
     BELOW,
@@ -124,26 +124,11 @@ class VisibilityTests(StoreHooks):
 
     def test_id_when_stored_at_several_scopes_then_the_nearest_is_seen(self) -> None:
         """Exchanging two memories farther up changes nothing for an id that is held nearer."""
-        near = memory(HOME, "both", 2, number=1, dimension=self.dimension)
-        far = memory(TENANT, "both", 4, number=2, dimension=self.dimension)
-        other = memory(TENANT, "other", 1, number=3, dimension=self.dimension)
-        swapped = [
-            evolve(other, key=far.key, links=far.links),
-            evolve(far, key=other.key, links=other.links),
-        ]
-        world = standard_world(self.dimension)
-        query = home_query(self.dimension)
-        with (
-            self.filled([*world, near, far, other]) as one,
-            self.filled([*world, *swapped, near]) as two,
-        ):
-            self.assert_same(
-                one.observe(query, ["both"]), two.observe(query, ["both"]), "nearest of two"
-            )
-            for filled in (one, two):
-                for level in (1, 2, 3):
-                    proposed = filled.propose(query, EVERYTHING, level)
-                    assert "both" not in proposed, f"level {level} proposed a hidden memory"
+        self._check_nearest(memory(HOME, "both", 2, number=1, dimension=self.dimension))
+
+    def test_id_when_its_nearest_memory_has_no_content_then_no_other_answers_for_it(self) -> None:
+        """A memory without text, vector or labels hides a farther one of its id all the same."""
+        self._check_nearest(Record(Key(HOME, "both"), "", created=1.0, at=1.0))
 
     def test_id_when_its_nearest_memory_goes_then_the_next_one_is_seen(self) -> None:
         """At once, as if the nearer one had never been."""
@@ -154,6 +139,27 @@ class VisibilityTests(StoreHooks):
         with self.filled([*world, near, far]) as filled, self.filled([*world, far]) as fresh:
             filled.erase([near.key])
             self.assert_alike(filled, fresh, query)
+
+    def test_id_when_equally_near_at_two_scopes_then_the_order_of_writing_plays_no_part(
+        self,
+    ) -> None:
+        """Two descendants, or two scopes' own memories: one of them is seen, always the same."""
+        places = (USER / "session:2", USER / "session:3", TENANT / "user:8")
+        copies = [
+            memory(place, "both", hits, number=hits, dimension=self.dimension, links=links)
+            for place, hits, links in zip(places, (1, 3, 4), (("user-m",), (), ()), strict=True)
+        ]
+        query = home_query(self.dimension)
+        questions = (
+            evolve(query, scopes=(USER,), reach=Reach.SUBTREE),
+            evolve(query, scopes=(TENANT,), reach=Reach.SUBTREE),
+            evolve(query, scopes=places),
+            evolve(query, scopes=places[::-1]),
+        )
+        world = standard_world(self.dimension)
+        with self.filled([*world, *copies]) as one, self.filled([*copies[::-1], *world]) as two:
+            for question in questions:
+                self.assert_alike(one, two, question)
 
     def test_query_when_it_names_several_scopes_then_it_sees_what_each_sees(self) -> None:
         """The union, each memory at its least distance."""
@@ -199,6 +205,26 @@ class VisibilityTests(StoreHooks):
             self._check_unknown(crowded, query, _ids(hidden))
             crowded.erase([record.key for record in hidden])
             self.assert_alike(crowded, calm, query)
+
+    def _check_nearest(self, near: Record) -> None:
+        far = memory(TENANT, "both", 4, number=2, dimension=self.dimension)
+        other = memory(TENANT, "other", 1, number=3, dimension=self.dimension)
+        swapped = [
+            evolve(other, key=far.key, links=far.links),
+            evolve(far, key=other.key, links=other.links),
+        ]
+        world = standard_world(self.dimension)
+        query = home_query(self.dimension)
+        with (
+            self.filled([*world, near, far, other]) as one,
+            self.filled([*world, *swapped, near]) as two,
+        ):
+            seen = [filled.observe(query, ["both"]) for filled in (one, two)]
+            self.assert_same(*seen, "evidence of a farther memory with this id")
+            for filled in (one, two):
+                for level in (1, 2, 3):
+                    proposed = filled.propose(query, EVERYTHING, level)
+                    assert "both" not in proposed, f"level {level} proposed a hidden memory"
 
     def _check_unknown(self, filled: Filled, query: StoreQuery, ids: Sequence[str]) -> None:
         seen = filled.observe(query, [*ids, "nobody"])

@@ -115,7 +115,8 @@ class StoreHooks(ObservedStore):
     ) -> Mapping[str, float] | None:
         """Evidence the store must observe on a visible memory, by name; NaN for absent.
 
-        Default: None, nothing to compare with.
+        Compared to 1e-7, relatively and absolutely: vectors are float32. Default: None, nothing to
+        compare with.
         """
         return None
 

@@ -190,10 +190,7 @@ class WriteTests(StoreHooks):
                     pytest.skip("expected() says nothing")
                 seen = filled.observe(query, [record.id]).columns
                 for name, value in wanted.items():
-                    close = np.isclose(
-                        seen[name][0], value, rtol=1e-9, atol=self.tolerance or 1e-12,
-                        equal_nan=True,
-                    )  # fmt: skip
+                    close = np.isclose(seen[name][0], value, rtol=1e-7, atol=1e-7, equal_nan=True)
                     assert close, f"{name} of {record.id}: {seen[name][0]!r}, expected {value!r}"
 
     def test_batches_give_what_single_questions_give(self) -> None:

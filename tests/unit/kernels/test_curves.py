@@ -392,3 +392,10 @@ def test_smoothed_rate_when_a_weight_is_out_of_range_then_refused(
 ) -> None:
     with pytest.raises(InvalidArgumentError):
         rate((1, 1, 0, 0), prior_weight=weights[0], agent_verdict_weight=weights[1])
+
+
+@pytest.mark.parametrize("name", ONE_COLUMN)
+@pytest.mark.parametrize("values", [["0.5"], [None], [object()], [[1.0], [1.0, 2.0]], [1j]])
+def test_curve_when_entries_are_no_numbers_then_refused(name: str, values: list[Any]) -> None:
+    with pytest.raises(InvalidArrayError, match="an array of numbers"):
+        ONE_COLUMN[name](values)

@@ -220,7 +220,9 @@ def test_profile_when_parts_contradict_each_other_in_python_then_refused() -> No
 
 def test_signals_scored_when_some_only_decide_ties_then_leaves_them_out() -> None:
     default = load_profile("default")
-    assert default.signals_scored == {"keyword", "similarity", "proximity", "salience"}
+    assert default.signals_scored == {
+        "keyword", "coverage", "similarity", "proximity", "salience",
+    }  # fmt: skip
     assert default.evidence_scored == default.evidence_needed - {"age_updated"}
 
 
@@ -237,3 +239,43 @@ def test_is_relevance_when_asked_then_tells_the_match_from_the_memorys_standing(
     name: str, signal: str, expected: bool
 ) -> None:
     assert load_profile(name).is_relevance(signal) is expected
+
+
+def test_recipe_when_written_as_in_a_file_then_is_the_same() -> None:
+    written = SignalRecipe("age_used", curve={"half_life": {"days": 1}})  # type: ignore[arg-type]
+    assert written == SignalRecipe(("age_used",), curve=(CurveStep("half_life", {"days": 1}),))
+    assert SignalRecipe(["cosine"], curve=["clip"]) == SignalRecipe("cosine", curve="clip")  # type: ignore[arg-type]
+
+
+def test_profile_when_parts_are_of_other_types_then_all_are_told() -> None:
+    with pytest.raises(ProfileError) as caught:
+        RankingProfile(
+            "x",
+            None,  # type: ignore[arg-type]
+            signals={"a": "cosine", "b": SignalRecipe(7)},  # type: ignore[arg-type,dict-item]
+            nodes=[],  # type: ignore[arg-type]
+            pool=20,  # type: ignore[arg-type]
+            floors=Floors(None, {"a": 0.5}),  # type: ignore[dict-item]
+            scope="blend",  # type: ignore[arg-type]
+            rerank="score",  # type: ignore[arg-type]
+        )
+    assert caught.value.problems == (
+        "score: expected Node, got nothing",
+        "pool: expected Pool, got 20",
+        'scope: expected ScopeBlend, got "blend"',
+        'rerank: expected Node, got "score"',
+        'signals.a: expected SignalRecipe, got "cosine"',
+        "signals.b.evidence: expected a list of names, got 7",
+        "nodes: expected Mapping, got a list",
+        "floors.a: expected Floor, got 0.5",
+    )
+
+
+def test_profile_when_ties_are_one_text_then_it_is_not_taken_apart() -> None:
+    with pytest.raises(ProfileError, match=r'order\.ties: expected a list of names, got "ab"'):
+        make(ties="ab")
+
+
+def test_profile_when_a_signal_is_called_like_the_least_score_then_refused() -> None:
+    with pytest.raises(ProfileError, match=r"signals\.min_score: is what \[floors\] calls"):
+        make(signals={**SIGNALS, "min_score": SignalRecipe("salience")})

@@ -14,6 +14,31 @@ from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQue
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
+# What memories rank by here unless a test says otherwise: the shipped profiles may learn and change.
+PLAIN = """
+name = "plain"
+[signals.keyword]
+evidence = "bm25"
+curve = { saturation = { c = 6 } }
+[signals.similarity]
+evidence = "cosine"
+curve = "clip"
+[signals.proximity]
+evidence = "activation"
+curve = ["over_max", { power = { p = 0.5 } }]
+[signals.salience]
+evidence = "salience"
+curve = "identity"
+[signals.recency]
+evidence = "age_updated"
+curve = { half_life = { days = 7 } }
+[score]
+compose = "weighted_mean"
+weights = { keyword = 0.7, similarity = 0.3, proximity = 0.25, salience = 0.2 }
+[order]
+ties = ["salience", "recency"]
+"""
+
 Says = Mapping[str, Mapping[str, float]]
 
 
@@ -84,13 +109,21 @@ def told() -> Callable[..., ToldStore]:
     return make
 
 
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> rb.RankingProfile:
+    """The profile of memories that are opened without one."""
+    path = tmp_path_factory.mktemp("profiles") / "plain.toml"
+    path.write_text(PLAIN, encoding="utf-8")
+    return rb.load_profile(path)
+
+
 @pytest.fixture
-def opened() -> Iterator[Callable[..., rb.Memory]]:
+def opened(plain: rb.RankingProfile) -> Iterator[Callable[..., rb.Memory]]:
     """Open memories whose clock stands at 2026-03-01 12:00 UTC; they are closed afterwards."""
     memories: list[rb.Memory] = []
 
     def make(path: str | Path = ":memory:", **options: object) -> rb.Memory:
-        memory = rb.Memory.open(path, **{"clock": lambda: NOW, **options})  # type: ignore[arg-type]
+        memory = rb.Memory.open(path, **{"clock": lambda: NOW, "profile": plain, **options})  # type: ignore[arg-type]
         memories.append(memory)
         return memory
 

@@ -320,7 +320,7 @@ def test_export_when_read_into_another_memory_then_every_recall_is_the_same(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(vector=st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=9).filter(any))
 def test_export_when_a_vector_is_written_and_read_back_then_no_bit_changes(
-    opened: Open, tmp_path: Path, vector: list[float]
+    tmp_path: Path, vector: list[float]
 ) -> None:
     with rb.Memory.open(":memory:") as memory:
         memory.remember("tea", scope=USER, id="tea", vector=vector)

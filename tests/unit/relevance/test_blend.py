@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -115,3 +116,21 @@ def test_rank_score_when_backfill_hardly_decays_then_ancestors_stay_below_tips(
 
 def test_rank_scores_when_there_are_none_then_none() -> None:
     assert ScopeBlend("backfill").rank_scores([], []).shape == (0,)
+
+
+def test_blend_when_given_other_real_numbers_then_keeps_them_as_floats() -> None:
+    blend = ScopeBlend("blend", np.float32(2), Fraction(1, 4))  # type: ignore[arg-type]
+    assert (type(blend.half_life_levels), type(blend.floor)) == (float, float)
+    assert blend == ScopeBlend("blend", 2.0, 0.25)
+
+
+def test_blend_when_an_integer_is_beyond_the_floats_then_refused_with_the_rest() -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        ScopeBlend(half_life_levels=10**400, floor="0.5")  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize("score", ["0.5", None, math.nan, 1j])
+def test_rank_score_when_the_score_is_no_number_then_refused(score: Any) -> None:
+    with pytest.raises(InvalidArrayError):
+        ScopeBlend().rank_score(score, 0)

@@ -474,3 +474,12 @@ def test_apply_curve_when_a_plug_in_has_an_error_of_its_own_then_it_passes_throu
     register_curve(Curve("broken", broken))
     with pytest.raises(ZeroDivisionError):
         apply("broken", [0.1], "cosine")
+
+
+def test_check_curve_when_a_match_would_count_less_than_none_then_told() -> None:
+    told = check_curve(parse_curve("reciprocal"), [EVIDENCE["bm25"]])
+    assert told == ["reciprocal falls with bm25, where 0 is no match at all"]
+    # A distance has no such zero, and rarely used may be what is wanted.
+    distance = Evidence("l2", "score", 0.0, INF, relevance=True)
+    assert check_curve(parse_curve("reciprocal"), [distance]) == []
+    assert check_curve(parse_curve("reciprocal"), [EVIDENCE["uses"]]) == []

@@ -133,3 +133,11 @@ def test_register_evidence_when_the_name_means_something_else_then_refused() -> 
 def test_lookup_evidence_when_unknown_then_none() -> None:
     assert lookup_evidence("nothing") is None
     assert lookup_evidence("vectors.nothing") is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"unit": "days"}, {"low": "0"}, {"high": None}, {"low": True, "high": 2.0}]
+)
+def test_evidence_when_unit_or_range_are_no_such_thing_then_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError):
+        Evidence("taste", **wrong)

@@ -165,3 +165,12 @@ def test_relatives_when_asked_then_root_parent_and_child() -> None:
     assert acme.parent is None
     assert SESSION.parent == acme / "user:7"
     assert acme / "user:7/session:9" == SESSION
+
+
+def test_distance_when_given_text_then_reads_it_as_everywhere_else() -> None:
+    scope = Scope.parse("tenant:acme/user:7")
+    assert scope.distance("tenant:acme") == 1
+    assert scope.distance("tenant:acme-corp") == -1
+    assert scope.contains("tenant:acme/user:7/session:9")
+    with pytest.raises(InvalidScopeError):
+        scope.distance(7)  # type: ignore[arg-type]

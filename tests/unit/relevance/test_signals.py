@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -287,3 +288,12 @@ def test_shown_when_text_is_long_or_number_huge_then_says_only_what_it_is() -> N
     assert shown(None) == "None"
     assert shown(10**5000) == "int"
     assert shown([1]) == "list"
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))]
+)
+def test_table_when_copied_then_is_equal_and_still_cannot_be_written(again: Any) -> None:
+    table = SignalTable(["a"], ["cue", "salience"], [[0.5, math.nan]])
+    assert again(table) == table
+    assert not again(table).values.flags.writeable

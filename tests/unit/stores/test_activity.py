@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rankblend.relevance.evidence import lookup_evidence
 from rankblend.relevance.scope import Scope
 from rankblend.stores.activity import ActivityStore
 from rankblend.stores.catalog import Catalog
-from rankblend.stores.protocol import Key, Observation, Reason, Record, Store, StoreQuery
-from rankblend.testing import StoreConformance
+from rankblend.stores.protocol import Key, Reason, Record, Store, StoreQuery
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"
@@ -103,49 +101,3 @@ def test_propose_when_asked_then_reading_does_not_reinforce(catalog: Catalog) ->
     store.observe(QUERY, ["a"])
     assert catalog.generation == generation
     assert catalog.get(Key(TENANT, "a")).uses == 0  # type: ignore[union-attr]
-
-
-class _Owner(ActivityStore):
-    """A store that closes the catalog it was opened with."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        super().__init__(catalog)
-        self.catalog = catalog
-
-    def close(self) -> None:
-        self.catalog.close()
-
-
-class TestActivityStoreConformance(StoreConformance):
-    """The kit for stores; a write there replaces, so what was there is forgotten first."""
-
-    examples = 5
-
-    def make_store(self) -> Store:
-        return _Owner(Catalog.open(":memory:"))
-
-    def write(self, store: Any, records: Sequence[Record]) -> Sequence[Record]:
-        latest = {record.key: record for record in records}
-        store.catalog.forget(latest)
-        stored = {record.key: record for record in store.catalog.put(latest.values())}
-        return [stored[record.key] for record in records]
-
-    def erase(self, store: Any, keys: Sequence[Key]) -> None:
-        store.catalog.forget(keys)
-
-    def strength(self, query: StoreQuery, observation: Observation) -> NDArray[np.float64]:
-        """The position in order of last use, then of last update; equal where these are."""
-        used = -np.nan_to_num(observation.columns["age_used"], nan=np.inf, posinf=np.inf)
-        updated = -observation.columns["age_updated"]
-        keys = list(zip(used.tolist(), updated.tolist(), strict=True))
-        place = {key: float(n) for n, key in enumerate(sorted(set(keys)))}
-        known = observation.reason("uses") == Reason.PRESENT
-        return np.where(known, [place[key] for key in keys], NAN)
-
-    def expected(self, query: StoreQuery, record: Record) -> Mapping[str, float]:
-        return {
-            "age_created": query.now - record.created,
-            "age_updated": query.now - record.at,
-            "age_used": NAN if record.used is None else query.now - record.used,
-            "uses": float(record.uses),
-        }

@@ -250,6 +250,8 @@ def test_put_when_a_vector_has_another_dimension_then_it_is_refused(catalog: Cat
     assert catalog.get_meta("dimension") == "2"
     with pytest.raises(InvalidArgumentError, match=r"drafts\[1\]: vector: expected shape \(2,\)"):
         catalog.put([Record(B, "t", vector=vector(1, 0)), Record(B, "t", vector=vector(1, 0, 0))])
+    assert not catalog.refresh()  # the refused write left no trace, not even a generation
+    assert catalog.changes(0).generation == 1
 
 
 def test_forget_when_a_memory_has_history_uses_and_edges_then_nothing_of_it_is_left(
@@ -305,15 +307,17 @@ def test_records_at_when_asked_then_each_memory_is_as_it_was_valid_then(catalog:
     catalog.put([Record(A, "a10", at=10.0, created=10.0, vector=vector(1, 0))])
     catalog.put([Record(A, "a30", at=30.0, vector=vector(0, 1))])
     catalog.put([Record(A, "a20", at=20.0, salience=0.5)])  # backdated
+    catalog.put([Record(A, "a15", at=15.0)])  # and further, after that
     catalog.put([Record(B, "b25", at=25.0), Record(Key(OTHER, "o"), "o1", at=1.0)])
     catalog.reinforce([A], 12.0)
     catalog.reinforce([A], 22.0)
-    at = {t: [each.text for each in catalog.records_at(t)] for t in (0, 10, 19.9, 20, 29, 30)}
+    at = {t: [each.text for each in catalog.records_at(t)] for t in (0, 10, 14.9, 19.9, 20, 29, 30)}
     # Paths in code point order: "tenant:acme-corp/" comes before "tenant:acme/".
     assert at == {
         0: [],
         10: ["o1", "a10"],
-        19.9: ["o1", "a10"],
+        14.9: ["o1", "a10"],
+        19.9: ["o1", "a15"],
         20: ["o1", "a20"],
         29: ["o1", "a20", "b25"],
         30: ["o1", "a30", "b25"],
@@ -468,6 +472,37 @@ def test_refresh_when_another_connection_writes_then_columns_follow(file: Path) 
             assert each.leading(query, 5, ("salience",)) == ["a", "b"]
             assert each.generation == 4
             assert not each.refresh()
+
+
+def test_put_when_another_process_made_the_memory_anew_then_its_new_serial_is_used(
+    file: Path,
+) -> None:
+    with Catalog.open(file) as one, Catalog.open(file) as two:
+        one.put([Record(A, "a", metadata={"n": 1}), Record(B, "b")])
+        two.refresh()
+        one.forget([A])
+        (new,) = one.put([Record(A, "again", metadata={"n": 1})])
+        (stored,) = two.put([Record(A, "by two", at=1.0, metadata={"n": 1})])
+        assert stored.serial == new.serial
+        mask = two.admit(StoreQuery("", [USER]), filters={"n": 1})
+        assert mask is not None
+        assert np.flatnonzero(mask).tolist() == [new.serial]
+
+
+def test_replace_vectors_when_called_then_only_the_new_ones_are_left(catalog: Catalog) -> None:
+    catalog.put([Record(A, "a1", vector=vector(1, 0)), Record(B, "b", vector=vector(0, 1))])
+    catalog.put([Record(A, "a2", at=1.0, vector=vector(0, 1))])
+    since = catalog.generation
+    given = {A: vector(1, 0, 0), Key(OTHER, "unknown"): vector(0, 1, 0)}
+    catalog.replace_vectors(given, embedder="another/3")
+    keys, _, matrix = catalog.load_vectors()
+    assert (keys, matrix.tolist()) == ([A], [[1.0, 0.0, 0.0]])
+    assert [each.vector is None for each in catalog.revisions(A)] == [True, False]
+    assert catalog.get_meta("embedder") == "another/3"
+    assert {each.id for each in catalog.changes(since).changed} == {"a", "b"}
+    catalog.put([Record(B, "b", at=1.0, vector=vector(0, 0, 1))])
+    with pytest.raises(InvalidArgumentError):
+        catalog.replace_vectors({A: vector(1), B: vector(1, 0)}, embedder="x/1")
 
 
 def test_refresh_when_tombstones_are_gone_then_everything_is_read_anew(

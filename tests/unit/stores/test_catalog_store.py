@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog
 from rankblend.stores.catalog_store import CatalogStore
 from rankblend.stores.protocol import Key, Reason, Record, Store, StoreQuery
-from rankblend.testing import StoreConformance
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"
@@ -126,44 +125,3 @@ def test_observe_when_preferences_are_given_then_structured_is_the_satisfied_sha
     assert reasons == [Reason.NOT_APPLICABLE, Reason.UNKNOWN]
     with pytest.raises(InvalidArgumentError):
         store.observe(StoreQuery("", [USER], preferred={"lang": {"like": "e"}}), ["a"])
-
-
-class _Owner(CatalogStore):
-    """A store that closes the catalog it was opened with."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        super().__init__(catalog)
-        self.catalog = catalog
-
-    def close(self) -> None:
-        self.catalog.close()
-
-
-class TestCatalogStoreConformance(StoreConformance):
-    """The kit for stores; a write there replaces, so what was there is forgotten first."""
-
-    examples = 5
-
-    def make_store(self) -> Store:
-        return _Owner(Catalog.open(":memory:"))
-
-    def write(self, store: Any, records: Sequence[Record]) -> Sequence[Record]:
-        latest = {record.key: record for record in records}
-        store.catalog.forget(latest)
-        stored = {record.key: record for record in store.catalog.put(latest.values())}
-        return [stored[record.key] for record in records]
-
-    def erase(self, store: Any, keys: Sequence[Key]) -> None:
-        store.catalog.forget(keys)
-
-    def expected(self, query: StoreQuery, record: Record) -> Mapping[str, float]:
-        labels = {
-            "review": {"confirmed": 1.0, "unreviewed": 0.75, "flagged": 0.25, None: NAN},
-            "maturity": {"settled": 1.0, "provisional": 0.5, None: NAN},
-            "certainty": {"stated": 1.0, "inferred": 0.5, None: NAN},
-        }
-        return {
-            "salience": NAN if record.salience is None else record.salience,
-            "confidence": NAN if record.confidence is None else record.confidence,
-            **{name: values[getattr(record, name)] for name, values in labels.items()},
-        }

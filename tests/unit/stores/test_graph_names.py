@@ -21,6 +21,7 @@ def found(text: str, names: list[str], unusable: tuple[str, ...] = ()) -> list[s
         ("STRASSE straße", ["strasse", "strasse"]),
         ("ﬁre ①", ["fire", "1"]),
         ("東京タワー3", ["東", "京", "タ", "ワ", "ー", "3"]),
+        ("x\u0301東\u0301", ["x\u0301", "東\u0301"]),
         ("हिन्दी", ["हिन्दी"]),
         ("\u0e01\u0e33\u0e44\u0e23", ["\u0e01\u0e4d", "\u0e32", "\u0e44", "\u0e23"]),
         ("a_b c", ["a_b", "c"]),

@@ -116,3 +116,24 @@ def test_to_networkx_when_brought_to_a_fresh_store_then_hops_agree() -> None:
     query = StoreQuery("", (ACME,), seeds=(Seed("a"),))
     for one in (store, copy):
         assert one.observe(query, ["b"], {"hops"}).columns["hops"].tolist() == [2.0]
+
+
+def test_attributes_when_edges_are_replaced_or_rows_compacted_then_they_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = GraphStore()
+    store.add_edges([Edge(ACME, "p", "q")])
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", year=1)
+    graph.add_edge("b", "c", year=2)
+    graph.add_node("lonely", mood="blue")
+    store.add_networkx(graph, scope=ACME)
+    store.add_edges([Edge(ACME, "a", "b")])  # a new edge, without the old one's attributes
+    monkeypatch.setattr("rankblend.stores.graph.tables._COMPACT_FROM", 0)
+    for weight in (0.1, 0.2, 0.3, 0.4, 0.5):
+        store.add_edges([Edge(ACME, "p", "q", weight=weight)])
+    assert store._tables.epoch > 0
+    out = store.to_networkx()
+    years = {(s, t): data.get("year") for s, t, data in out.edges(data=True)}
+    assert years == {("a", "b"): None, ("b", "c"): 2, ("p", "q"): None}
+    assert out.nodes["lonely"] == {"mood": "blue"}

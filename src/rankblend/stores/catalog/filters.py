@@ -35,6 +35,13 @@ _RANGES: Mapping[str, Callable[[object, object], bool]] = {
     "gt": lambda have, want: have > want,  # type: ignore[operator]
     "lt": lambda have, want: have < want,  # type: ignore[operator]
 }
+_KINDS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    str: "text",
+}
 _OPERATORS = ("gte", "lte", "gt", "lt", "ne")
 
 
@@ -70,7 +77,12 @@ class Condition:
         one of its elements does. ``ne`` is the negation of "equal", so that an absent field passes
         it. Ranges compare number with number or text with text; anything else fails them.
         """
-        return all(_passes(operator, value, wanted) for operator, wanted in self.tests)
+        return self.predicate()(value)
+
+    def predicate(self) -> Callable[[object], bool]:
+        """`accepts` prepared for many values: about .2 µs each."""
+        tests = [_test(operator, wanted) for operator, wanted in self.tests]
+        return tests[0] if len(tests) == 1 else lambda value: all(test(value) for test in tests)
 
     def accepts_numbers(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """`accepts` for a float64 column in which NaN is absent; the same answers."""
@@ -170,12 +182,12 @@ def _evaluate(condition: Condition, reader: FieldReader) -> NDArray[np.bool_]:
     if condition.field in TIME_FIELDS or condition.field in NUMBER_FIELDS:
         return condition.accepts_numbers(reader.numbers(condition.field))
     codes, values = reader.coded(condition.field)
+    predicate = condition.predicate()
     if len(values) <= len(codes):
-        table = np.fromiter(map(condition.accepts, values), np.bool_, len(values))
-        return table[codes]
+        return np.fromiter(map(predicate, values), np.bool_, len(values))[codes]
     asked, inverse = np.unique(codes, return_inverse=True)
-    table = np.fromiter((condition.accepts(values[code]) for code in asked), np.bool_, len(asked))
-    return table[inverse]
+    held = (values[code] for code in asked.tolist())
+    return np.fromiter(map(predicate, held), np.bool_, len(asked))[inverse]
 
 
 def _equals_any(values: NDArray[np.float64], wanted: object) -> NDArray[np.bool_]:
@@ -185,33 +197,36 @@ def _equals_any(values: NDArray[np.float64], wanted: object) -> NDArray[np.bool_
     return passed
 
 
-def _passes(operator: str, value: object, wanted: object) -> bool:
-    elements = value if isinstance(value, list) else (value,)
-    if operator == "any":
-        choices = wanted if isinstance(wanted, tuple) else ()
-        return any(_same(element, choice) for element in elements for choice in choices)
-    if operator == "ne":
-        return not any(_same(element, wanted) for element in elements)
-    compare = _RANGES[operator]
-    return any(
-        compare(element, wanted)
-        for element in elements
-        if _kind(element) == _kind(wanted) and _kind(element) in ("number", "text")
-    )
+def _test(operator: str, wanted: object) -> Callable[[object], bool]:
+    """One test as a function of the value."""
+    if operator in _RANGES:
+        compare, kind = _RANGES[operator], _kind(wanted)
+
+        def holds(value: object) -> bool:
+            return _KINDS.get(type(value)) == kind and compare(value, wanted)
+    else:
+        choices = wanted if operator == "any" and isinstance(wanted, tuple) else (wanted,)
+        # By kind, because in Python 1, 1.0 and True are one element of a set.
+        equal: dict[str, set[object]] = {kind: set() for kind in _KINDS.values()}
+        for choice in choices:
+            equal[_kind(choice)].add(choice)
+
+        def holds(value: object) -> bool:
+            kind = _KINDS.get(type(value))
+            return kind is not None and value in equal[kind]
+
+    def of_any(value: object) -> bool:
+        return any(map(holds, value)) if isinstance(value, list) else holds(value)
+
+    return (lambda value: not of_any(value)) if operator == "ne" else of_any
 
 
 def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    return "text" if isinstance(value, str) else "other"
-
-
-def _same(have: object, want: object) -> bool:
-    return _kind(have) == _kind(want) != "other" and have == want
+    """What sort of value it is; ``other`` is equal to nothing and before nothing."""
+    for kind in type(value).__mro__:
+        if kind in _KINDS:
+            return _KINDS[kind]
+    return "other"
 
 
 def _condition(name: object, given: object, problems: list[str]) -> Condition:

@@ -35,6 +35,11 @@ from rankblend.stores.protocol import Edge, Key, Record
 __all__ = ["CatalogReader"]
 
 _BATCH = 4096
+_METADATA = "SELECT serial, metadata FROM memories WHERE metadata IS NOT NULL"
+_METADATA_OF = (
+    "SELECT serial, metadata FROM memories WHERE metadata IS NOT NULL "
+    "AND serial IN (SELECT value FROM json_each(?))"
+)
 
 
 class CatalogReader(MemoryView):
@@ -217,12 +222,11 @@ class CatalogReader(MemoryView):
     def _metadata_of(
         self, serials: Sequence[int] | None
     ) -> Sequence[tuple[int, Mapping[str, object]]]:
-        wanted = None if serials is None else json.dumps(list(serials))
         with self._database.read() as connection:
-            found = connection.execute(
-                "SELECT serial, metadata FROM memories WHERE metadata IS NOT NULL "
-                "AND (?1 IS NULL OR serial IN (SELECT value FROM json_each(?1)))",
-                (wanted,),
-            ).fetchall()
+            if serials is None:
+                rows = connection.execute(_METADATA)
+            else:
+                rows = connection.execute(_METADATA_OF, (json.dumps(list(serials)),))
+            found = rows.fetchall()
         with decoding():
             return [(serial, decode_metadata(text)) for serial, text in found]

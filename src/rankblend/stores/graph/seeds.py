@@ -80,7 +80,13 @@ def _rarity(view: View, named: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 / the number of distinct seen memories next to each node, at most 1."""
     owner, other, _, _ = view.half_edges(named)
     memory = view.seen(other) >= 0
-    size = len(view.tables.nodes)
-    pairs = np.unique(owner[memory] * size + other[memory])
-    linked = np.bincount(pairs // max(size, 1), minlength=len(named))
-    return 1.0 / np.maximum(linked, 1)
+    owner, other = owner[memory], other[memory]
+    linked = np.ones(len(named))
+    index = view.tables.nodes.scratch()
+    for place in range(len(named)):
+        near = other[owner == place]
+        # of equal ones the one written last stays: counted without sorting a hub's neighbours
+        index[near] = np.arange(len(near))
+        linked[place] = max(1, int(np.count_nonzero(index[near] == np.arange(len(near)))))
+        index[near] = 0
+    return 1.0 / linked

@@ -1,0 +1,132 @@
+"""``rankblend export`` and ``rankblend reembed``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rankblend.recall import Memory
+
+SCOPE = "tenant:acme"
+
+
+def fill(db: Path) -> None:
+    with Memory.open(db) as memory:
+        memory.remember("tea is at four", scope=SCOPE, id="tea", at="2026-01-01T00:00:00+00:00")
+        memory.remember(
+            "tea is at five",
+            scope=SCOPE,
+            id="tea",
+            at="2026-02-01T00:00:00+00:00",
+            salience=0.25,
+            vector=[3.0, 4.0],
+            metadata={"room": "é"},
+            links=["kitchen"],
+        )
+        memory.link("kitchen", "tea", scope=SCOPE, kind="serves", weight=0.5)
+        memory.reinforce("tea", scope=SCOPE)
+
+
+def test_export_when_read_back_then_the_second_export_is_equal(
+    rankblend: Any, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    fill(first)
+    done = rankblend("export", "--db", first, "--out", tmp_path / "first.jsonl")
+    assert (done.code, done.out) == (0, "")
+    assert "lines written" in done.err
+    done = rankblend(
+        "ingest", tmp_path / "first.jsonl", "--db", second, "--embedder", "none"
+    )  # fmt: skip
+    assert done.code == 0
+    assert rankblend("export", "--db", second, "--out", tmp_path / "second.jsonl").code == 0
+    before, after = (
+        (tmp_path / name).read_text(encoding="utf-8") for name in ("first.jsonl", "second.jsonl")
+    )
+    assert before == after
+    kinds = [json.loads(line)["type"] for line in before.splitlines()]
+    assert kinds == ["rankblend", "memory", "memory", "link"]
+
+
+@pytest.mark.parametrize("out", [".", "nowhere/x.jsonl"])
+def test_export_when_the_target_is_no_file_then_it_says_so(
+    rankblend: Any, notes: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(notes.parent)
+    done = rankblend("export", "--db", notes, "--out", out)
+    assert done.code == 2
+    assert "--out: expected a file in an existing folder" in done.errors[0]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["export", "--out", "x.jsonl"], ["reembed", "--embedder", "wordllama"]]
+)
+def test_command_when_the_file_is_missing_then_none_is_made(
+    rankblend: Any, tmp_path: Path, arguments: list[str]
+) -> None:
+    db = tmp_path / "none.db"
+    done = rankblend(*arguments, "--db", db)
+    assert done.code == 2
+    assert "no such file" in done.errors[0]
+    assert not db.exists()
+
+
+def test_export_when_interrupted_then_no_file_appears(
+    command: list[str], environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    db, out = tmp_path / "m.db", tmp_path / "out.jsonl"
+    with Memory.open(db) as memory:
+        memory.remember_many(
+            {"id": f"m{number}", "scope": SCOPE, "text": "word " * 200} for number in range(2000)
+        )
+    # The export writes into a pipe that nobody empties: it stands still in the middle.
+    partial = tmp_path / ".out.jsonl.partial"
+    os.mkfifo(partial)
+    process = subprocess.Popen(
+        [*command, "export", "--db", str(db), "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    with partial.open("rb", buffering=0) as pipe:
+        assert pipe.read(10) == b'{"type": "'
+        process.send_signal(signal.SIGINT)
+        while pipe.read(65_536):  # what was already on its way
+            pass
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "interrupted; nothing half-written was kept\n"
+    assert not out.exists()
+    assert not partial.exists()
+
+
+def test_reembed_then_similarity_is_there(rankblend: Any, notes: Path) -> None:
+    arguments = ("recall", "money back", "--db", notes, "--scope", SCOPE, "--json")
+    before = json.loads(rankblend(*arguments, "--profile", "crewai").out)
+    assert all("similarity" not in match["signals"] for match in before["matches"])
+    done = rankblend("reembed", "--db", notes, "--embedder", "wordllama")
+    assert (done.code, done.out) == (0, "3 memories embedded anew\n")
+    after = json.loads(rankblend(*arguments, "--profile", "crewai").out)
+    assert all("similarity" in match["signals"] for match in after["matches"])
+
+
+@pytest.mark.parametrize(
+    ("embedder", "said"),
+    [("none", "expected an embedder, not none"), ("onnx:a.onnx:b.json", "no such file: 'a.onnx'")],
+)
+def test_reembed_when_the_embedder_cannot_be_used_then_nothing_changes(
+    rankblend: Any, notes: Path, embedder: str, said: str
+) -> None:
+    done = rankblend("reembed", "--db", notes, "--embedder", embedder)
+    assert done.code == 2
+    assert said in done.err
+    with Memory.open(notes) as memory:
+        assert len(memory) == 3
