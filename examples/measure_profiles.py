@@ -12,6 +12,7 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
+from attrs import evolve
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -20,12 +21,13 @@ import rankblend as rb
 from rankblend.experiment.datasets import load_dataset
 from rankblend.experiment.evaluate import evaluate, remember_dataset
 from rankblend.experiment.inference import paired_interval
+from rankblend.relevance import Node
 
 FOLDERS = {"locomo": "locomo/locomo10.json", "musique": "musique", "bfcl": "bfcl_memory"}
 ALONE = {
-    "keyword only": {"coverage": 0.0, "similarity": 0.0, "proximity": 0.0, "salience": 0.0},
-    "vector only": {"keyword": 0.0, "coverage": 0.0, "proximity": 0.0, "salience": 0.0},
-    "words + vector": {"proximity": 0.0, "salience": 0.0},
+    "keyword only": ["keyword"],
+    "vector only": ["similarity"],
+    "words + vector": ["words", "similarity"],
 }
 MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 SKIPPED = {"mnemosyne", "relevance-rerank", "relevance-baseline"}  # need runs, or an admission
@@ -53,7 +55,11 @@ def main() -> None:
     shipped = [name for name in rb.profile_names() if name not in SKIPPED]
     chosen = shipped if options.profiles is None else options.profiles
     default = rb.load_profile("default")
-    arms = [(name, default.with_weights(weights)) for name, weights in ALONE.items()]
+    held = {"keyword": 1.0, **dict(default.score.weights)}
+    arms = [
+        (arm, evolve(default, name=arm, score=Node("weighted_mean", {n: held[n] for n in names})))
+        for arm, names in ALONE.items()
+    ]
     arms += [(name, rb.load_profile(name)) for name in chosen]
     for name in options.names:
         dataset = load_dataset(name, options.data / FOLDERS[name])

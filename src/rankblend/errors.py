@@ -314,7 +314,9 @@ class EmbeddingError(RankblendError, RuntimeError):
 
     Attributes:
         embedder: The name of the embedder.
-        reason: ``raised``, ``shape``, ``rows``, ``length``, ``non-finite`` or ``norm``.
+        reason: ``raised``, ``shape``, ``rows``, ``length``, ``non-finite`` or ``norm``; over HTTP
+            also ``timeout``, ``connection``, ``status`` or ``response``; for a model in files also
+            ``model``.
     """
 
     def __init__(self, embedder: str, reason: str, detail: str) -> None:

@@ -117,9 +117,6 @@ def test_kit_when_evidence_is_not_what_the_author_expects_then_it_fails() -> Non
     assert run_conformance(Wrong, only=test)[test].status == "failed"
 
 
-# --- stores that keep nothing ------------------------------------------------------------------
-
-
 def votes(answer) -> type[SignalStoreConformance]:
     class Kit(SignalStoreConformance):
         ids = ("n1", "n2", "n3")
@@ -181,9 +178,6 @@ def test_signal_kit_when_no_ids_are_named_then_every_test_says_so() -> None:
 
     test = "test_store_answers_something"
     assert "fill in ids" in run_conformance(Kit, only=test)[test].detail
-
-
-# --- the guard ---------------------------------------------------------------------------------
 
 
 def test_guard_when_a_standard_test_is_overridden_then_the_class_is_refused() -> None:
@@ -267,8 +261,7 @@ def test_kit_when_nothing_is_filled_in_then_it_says_what_to_do() -> None:
 
 
 PYTEST_FILE = """
-from rankblend.testing import ReferenceStore, SignalStoreConformance, StoreConformance
-from rankblend.stores.signal_store import SignalStore
+from rankblend.testing import ReferenceStore, StoreConformance
 
 class Zero(ReferenceStore):
     def propose(self, query, limit, *, level=None):
@@ -333,9 +326,6 @@ def test_testing_when_a_name_is_unknown_then_it_is_no_attribute() -> None:
     with pytest.raises(AttributeError):
         rankblend.testing.no_such_kit  # noqa: B018
     assert dir(rankblend.testing) == rankblend.testing.__all__
-
-
-# --- the strategies ----------------------------------------------------------------------------
 
 
 @given(strategies.names())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 
 import networkx as nx
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from rankblend.relevance.scope import Scope
 from rankblend.stores.graph import Edge, GraphStore
 from rankblend.stores.graph.walk import DECAY
-from rankblend.stores.protocol import Key, Link, Reason, Record, Seed, StoreQuery
+from rankblend.stores.protocol import Key, Link, Reach, Reason, Record, Seed, StoreQuery
 
 SCOPES = [Scope.parse(text) for text in ("t:a", "t:a/u:1", "t:a/u:2", "t:b", "t:b/u:1")]
 HOPS = 3
@@ -28,11 +29,8 @@ class Twin:
         seen: dict[str, Record] = {}
         for record in records:
             if query.admits(record):
-                old = seen.get(record.id)
-                if old is None or query.rank_of_scope(record.scope) < query.rank_of_scope(
-                    old.scope
-                ):
-                    seen[record.id] = record
+                nearest = min(seen.get(record.id, record), record, key=self._nearness(query))
+                seen[record.id] = nearest
         self.memories = set(seen)
         self.graph = nx.MultiGraph()
         for record in seen.values():
@@ -56,6 +54,10 @@ class Twin:
                 self.seeds[seed.id] = max(seed.weight, self.seeds.get(seed.id, 0))
                 if seed.source == "caller":
                     self.entities.add(seed.id)
+
+    @staticmethod
+    def _nearness(query: StoreQuery) -> Callable[[Record], tuple[object, ...]]:
+        return lambda record: (query.rank_of_scope(record.scope), record.scope.path)
 
     def _connect(self, source: str, target: str, weight: float) -> None:
         if source != target:
@@ -139,8 +141,9 @@ def random_world(rng: np.random.Generator) -> tuple[list[Record], list[Edge], St
     ]
     text = "" if rng.random() < 0.5 else f"about {pick()} or not"
     admitted = None if rng.random() < 0.5 else rng.random(14) < 0.8
-    scopes = {scope() for _ in range(int(rng.integers(1, 3)))}
-    query = StoreQuery(text, tuple(scopes), seeds=tuple(seeds), admitted=admitted)
+    scopes = dict.fromkeys(scope() for _ in range(int(rng.integers(1, 3))))
+    reach = Reach.SUBTREE if rng.random() < 0.3 else Reach.ANCESTORS
+    query = StoreQuery(text, tuple(scopes), seeds=tuple(seeds), admitted=admitted, reach=reach)
     return list(records.values()), list(edges.values()), query
 
 

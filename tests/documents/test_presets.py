@@ -79,10 +79,8 @@ def test_preset_when_nothing_is_known_then_still_gives_a_finite_score(name: str)
         ("hindsight", {"relevance": 1.0, "recency": 0.2, "temporal": 0.2, "proof": 0.1}),
         ("rrf", {"keyword": 1.0, "similarity": 1.0}),
         ("convex", {"keyword": 0.5, "similarity": 0.5}),
-        ("default", {"keyword": 0.5, "coverage": 0.2, "similarity": 0.3, "proximity": 0.2,
-                  "salience": 0.2}),
-        ("default-sparse", {"keyword": 0.5, "coverage": 0.2, "similarity": 0.3, "proximity": 0.2,
-                  "salience": 0.2}),
+        ("default", {"words": 0.7, "similarity": 0.3, "proximity": 0.2, "salience": 0.2}),
+        ("default-sparse", {"words": 0.7, "similarity": 0.3, "proximity": 0.2, "salience": 0.2}),
         ("relevance-baseline", {"dense": 1.0, "sparse": 1.0}),
         ("relevance-rerank", {"dense": 1.0, "sparse": 1.0}),
     ],
@@ -339,12 +337,14 @@ def test_default_when_all_is_known_then_is_its_weighted_mean() -> None:
         "salience": [0.5, NAN],
     }
     made = compose(profile, evidence, ["a", "b"])
-    # a: .5·.5 + .2·.5 + .3·.4 + .2·√(1/4) + .2·.5 = .67 of 1.4; b: .2·1 of 1.2
+    # words: (.5·.5 + .2·.5) / .7 = .5; a: .7·.5 + .3·.4 + .2·√(1/4) + .2·.5 = .67 of 1.4; b: .2·1 of 1.2
     assert made.scores == pytest.approx([0.67 / 1.4, 0.2 / 1.2], abs=1e-15)
 
 
 def test_default_when_the_question_is_blank_then_salience_decides() -> None:
-    assert score("default", salience=0.8) == pytest.approx(0.8, abs=1e-15)
+    # Every memory covers a question without words; that must not outweigh what is known of it.
+    assert score("default", salience=0.8, coverage=1.0) == pytest.approx(0.8, abs=1e-15)
+    assert score("default", coverage=1.0) == 0.0
 
 
 def test_default_sparse_when_little_is_known_then_leans_on_the_prior() -> None:

@@ -133,8 +133,7 @@ class GraphMachine(RuleBasedStateMachine):
         for record in self.records.values():
             if query.admits(record):
                 old = nearest.setdefault(record.id, record)
-                if query.rank_of_scope(record.scope) < query.rank_of_scope(old.scope):
-                    nearest[record.id] = record
+                nearest[record.id] = min(record, old, key=lambda one: nearness(query, one))
         records = list(nearest.values())
         visible = [edge for edge in self.edges.values() if query.distance(edge.scope) >= 0]
         order.shuffle(records)
@@ -143,6 +142,10 @@ class GraphMachine(RuleBasedStateMachine):
         store.add_edges(visible)
         store.add(records)
         return store
+
+
+def nearness(query: StoreQuery, record: Record) -> tuple[tuple[int, int], str]:
+    return query.rank_of_scope(record.scope), record.scope.path
 
 
 @pytest.mark.parametrize(

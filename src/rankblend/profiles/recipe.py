@@ -27,7 +27,7 @@ __all__ = [
 MERGE_RULES = ("strongest", "error")
 
 
-def read_only(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_only(mapping: Any) -> Any:
     """An unchangeable copy; what is no mapping stays, to be reported with all other problems."""
     return MappingProxyType(dict(mapping)) if isinstance(mapping, Mapping) else mapping
 

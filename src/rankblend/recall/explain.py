@@ -247,9 +247,12 @@ def _evidence_words(ranking: Ranking, name: str, position: int) -> str:
     """The evidence behind a signal in its natural unit, for the stores that gave any."""
     recipe = ranking.profile.signals[name]
     if recipe.of:
+        passed: list[str] = []  # what came first, but is absent, and why
         for other in recipe.of:
             if not math.isnan(ranking.derived.table.column(other)[position]):
-                return f"{other}: {_evidence_words(ranking, other, position)}"
+                return "; ".join([f"{other}: {_evidence_words(ranking, other, position)}", *passed])
+            why = Reason(int(ranking.derived.reasons[other][position])).words
+            passed.append(f"{other} {why}")
         return ""
     words = []
     kinds = dict(zip(recipe.evidence, ranking.profile.kinds(name), strict=False))

@@ -66,8 +66,8 @@ _FILLERS = ("garden", "violin", "harbor", "meadow", "lantern", "copper", "walnut
 ODD_IDS: tuple[str, ...] = (
     "返金",
     "😀👩‍👩‍👧",
-    "caf\u00e9",
-    "cafe\u0301",
+    "\u00e9t\u00e9",
+    "e\u0301te\u0301",
     "שלום",
     "a'; DROP TABLE memories; --",
     "%",

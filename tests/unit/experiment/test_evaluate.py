@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from attrs import evolve
 
 import rankblend as rb
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.datasets import Dataset, JudgedQuery, load_locomo
 from rankblend.experiment.evaluate import evaluate, remember_dataset
+from rankblend.relevance import Node
 
 SCOPE = rb.Scope.parse("dataset:tiny")
 
@@ -31,9 +33,7 @@ def _tiny() -> Dataset:
 
 
 def _keyword_only() -> rb.RankingProfile:
-    return rb.load_profile("default").with_weights(
-        {"coverage": 0.0, "similarity": 0.0, "proximity": 0.0, "salience": 0.0}
-    )
+    return evolve(rb.load_profile("default"), score=Node.of("weighted_mean", "keyword"))
 
 
 def test_measures_are_those_of_the_ranks_our_order_gives():

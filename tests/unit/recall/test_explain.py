@@ -257,6 +257,13 @@ def test_explain_when_hops_or_ages_are_observed_then_they_read_in_natural_units(
     assert rows["m", "proximity"] == "hops 1"  # from b, which recency proposed
 
 
+def test_explain_when_the_first_of_several_is_absent_then_it_says_why(memory: rb.Memory) -> None:
+    memory.remember("refund", scope=USER, id="m")
+    (cue, *_) = memory.recall("refund", scope=USER, profile="symfonic").explain("m").rows
+    assert (cue.name, cue.value) == ("cue", 1.0)
+    assert cue.evidence == "overlap: coverage 1.000; similarity not applicable"
+
+
 def test_plain_when_anything_is_dumped_then_it_is_json(memory: rb.Memory) -> None:
     memory.remember("refund ü", scope=USER, id="m", salience=0.5, metadata={"a": [1, {"b": None}]})
     memory.remember("refund ü", scope=TENANT, id="n")

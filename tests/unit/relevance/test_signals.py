@@ -77,7 +77,7 @@ class TestRelevanceSignals:
         "value",
         [
             NAN, math.inf, -math.inf, True, False, np.bool_(True), "0.5", b"1", 1.0000000000000002,
-            -5e-324, 2, -1, 10**400, 1j, [0.5], np.array(0.5), np.float64("nan"), object(),
+            -5e-324, 2, -1, 10**400, 1j, [0.5], np.array(0.5), np.float64("nan"), Exception("x"),
         ],
         ids=repr,
     )  # fmt: skip

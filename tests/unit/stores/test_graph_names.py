@@ -25,6 +25,7 @@ def found(text: str, names: list[str], unusable: tuple[str, ...] = ()) -> list[s
         ("हिन्दी", ["हिन्दी"]),
         ("\u0e01\u0e33\u0e44\u0e23", ["\u0e01\u0e4d", "\u0e32", "\u0e44", "\u0e23"]),
         ("a_b c", ["a_b", "c"]),
+        ("né à Évry", ["né", "à", "évry"]),
         ("", []),
         ("?! …", []),
     ],

@@ -132,6 +132,14 @@ class TestContract:
         with pytest.raises(InvalidArgumentError, match=next(iter(bad))):
             GraphStore(**bad)
 
+    def test_fresh_when_called_then_an_empty_store_with_the_same_settings(self) -> None:
+        store = GraphStore(name="links", max_hops=1, propose_by="ppr")
+        store.add([record("a", "x"), record("b", "x")])
+        fresh = store.fresh()
+        assert (fresh.name, len(fresh)) == ("links", 0)
+        fresh.add([record("a", "x"), record("b", "x")])
+        assert evidence(fresh, ask("a"), "hops", "b") == [math.inf]
+
     def test_import_when_nothing_is_asked_then_no_engine_is_loaded(self) -> None:
         code = (
             "import sys, rankblend.stores.graph as g\n"

@@ -109,9 +109,7 @@ class Snapshot:
         return cls(mask, nodes, key, weight, matrix)
 
     def places(self, nodes: NDArray[np.int64], ranks: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The row of each node, −1 for a node that is not in it."""
-        if not len(self.nodes):
-            return np.full(len(nodes), -1)
+        """The row of each node, −1 for a node that is not in it; there must be a row."""
         at = np.searchsorted(ranks[self.nodes], ranks[nodes])
         at = np.minimum(at, len(self.nodes) - 1)
         return np.where(self.nodes[at] == nodes, at, -1)

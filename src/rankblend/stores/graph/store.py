@@ -60,7 +60,8 @@ class GraphStore:
         max_hops: A walk's length at most, 1 to 16.
         frontier_cap: How many nodes a walk opens at each hop, those with the most activation.
         degree_cut: A node with more visible edges is not walked through.
-        damping: Of PageRank, in [0, 1). MuSiQue, nDCG@10: .5 .659, .7 .673, .85 .683, .9 .678.
+        damping: Of PageRank, in [0, 1). MuSiQue with case-folded entities, nDCG@10: .5 .659,
+            .7 .673, .85 .683, .9 .678.
         propose_by: ``activation`` (its cost does not grow with the graph) or ``ppr``.
 
     Raises:

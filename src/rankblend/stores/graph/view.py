@@ -136,10 +136,10 @@ class View:
         if node not in self._nearest:
             slots = np.array(self.tables.memories.several[node], dtype=np.int64)
             slots = slots[self._admitted(slots)]
-            scopes = self.tables.memories.scope.values
-            self._nearest[node] = min(
-                slots.tolist(),
-                key=lambda slot: self.query.rank_of_scope(self.tables.scopes.scopes[scopes[slot]]),
-                default=-1,
-            )
+            self._nearest[node] = min(slots.tolist(), key=self._nearness, default=-1)
         return self._nearest[node]
+
+    def _nearness(self, slot: int) -> tuple[tuple[int, int], str]:
+        """Nearest first, then the first-named scope's, then by path, whatever was written first."""
+        scope = self.tables.scopes.scopes[self.tables.memories.scope.values[slot]]
+        return self.query.rank_of_scope(scope), scope.path
