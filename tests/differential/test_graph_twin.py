@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankblend.relevance.scope import Scope
-from rankblend.stores.graph import Edge, GraphStore
+from rankblend.stores.graph import GraphStore
 from rankblend.stores.graph.walk import DECAY
-from rankblend.stores.protocol import Key, Link, Reach, Reason, Record, Seed, StoreQuery
+from rankblend.stores.protocol import Edge, Key, Link, Reach, Reason, Record, Seed, StoreQuery
 
 SCOPES = [Scope.parse(text) for text in ("t:a", "t:a/u:1", "t:a/u:2", "t:b", "t:b/u:1")]
 HOPS = 3

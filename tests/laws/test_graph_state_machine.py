@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 )
 
 from rankblend.relevance.scope import Scope
-from rankblend.stores.graph import Edge, GraphStore, adjacency, tables
-from rankblend.stores.protocol import Key, Link, Reach, Record, Seed, StoreQuery
+from rankblend.stores.graph import GraphStore, adjacency, tables
+from rankblend.stores.protocol import Edge, Key, Link, Reach, Record, Seed, StoreQuery
 
 SCOPES = [Scope.parse(text) for text in ("t:a", "t:a/u:1", "t:a/u:10", "t:a-b")]
 NAMES = ["alpha", "beta", "gamma", "delta", "alpha beta", "eps", "zeta", "eta x", "theta"]

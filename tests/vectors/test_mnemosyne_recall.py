@@ -137,12 +137,12 @@ def test_recall_when_totals_tie_then_similarity_then_id_decide(
     assert same.ids == ("Close match, 1.0", "New version, 1.1", "Proven original, 1.0")
     tied = recalled(
         {
-            "Close match, 1.0": {**never, "similarity": 0.6},
-            "New version, 1.1": {**never, "similarity": 0.8, "last_run": NOW - timedelta(days=30)},
+            "Close match, 1.0": {**never, "similarity": 0.7},
+            "New version, 1.1": {**never, "similarity": 0.9, "last_run": NOW - timedelta(days=30)},
             "Proven original, 1.0": {**never, "similarity": 0.5},
         }
     )
-    # .5 · .6 + .3 · .5 + .2 · 1 = .65 = .5 · .8 + .3 · .5 + .2 · .5, to the last bit
+    # .5 · .7 + .3 · .5 + .2 · 1 = .7 = .5 · .9 + .3 · .5 + .2 · .5, to the last bit
     assert tied[0].score == tied[1].score
     assert tied.ids == ("New version, 1.1", "Close match, 1.0", "Proven original, 1.0")
 

@@ -61,6 +61,7 @@ def answer(engine: Engine, question: Question) -> Round[Recall]:
         ids = tuple(sources)
         keys = asked.keys(ids)
         candidates = yield from _observe(asked, ids, keys, overall, failures)
+        notes += _walk_notes(asked)
         serving = _serving(question)
         ranking = rank_candidates(question.profile, candidates, top=question.top, node=serving.node)
         shown = [keys[int(ranking.rows[row])] for row in ranking.shown]
@@ -86,7 +87,7 @@ def answer(engine: Engine, question: Question) -> Round[Recall]:
 
 
 def _embed(question: Question, failures: list[Failure]) -> Round[NDArray[np.float32] | None]:
-    if question.embed is None or not question.text.strip():
+    if question.embed is None or question.blank:
         return None
     (outcome,) = yield [Request("embedder", "embed", partial(question.embed, question.text))]
     if outcome.failure is not None:
@@ -218,6 +219,18 @@ def _observe(
         vectors,
         tokens,
     )
+
+
+def _walk_notes(asked: Asked) -> list[str]:
+    """What cut a graph's walk short, beside its ordinary number of hops."""
+    notes = []
+    for name, query in asked.seeded.items():
+        store = asked.engine.stores[name]
+        if isinstance(store, GraphStore) and name in asked.observers:
+            cuts = [cut for cut in store.trace(query)["capped"] if cut != "hops"]
+            if cuts:
+                notes.append(f"store {name!r}: the walk was cut by {' and '.join(cuts)}")
+    return notes
 
 
 def _observing(

@@ -26,16 +26,15 @@ class Asked:
         self.question = question
         self._unlimited = query
         self._limited: dict[frozenset[str], StoreQuery] = {}
-        self._seeded: dict[str, StoreQuery] = {}
+        self.seeded: dict[str, StoreQuery] = {}
         self.query = self._without(frozenset())
         needed, scored = question.profile.evidence_needed, question.profile.evidence_scored
-        blank = not question.text.strip()
         working = {n: s for n, s in engine.stores.items() if n not in engine.behind}
         self.observers = {n: store for n, store in working.items() if _reads(needed, store)}
         self.proposers = {
             name: store
             for name, store in working.items()
-            if _reads(scored, store) or (blank and name in CATALOG_STORES)
+            if _reads(scored, store) or (question.blank and name in CATALOG_STORES)
         }
 
     def query_for(self, store: Store) -> StoreQuery:
@@ -44,9 +43,9 @@ class Asked:
 
     def seeded_query_for(self, store: Store, seeds: tuple[Seed, ...]) -> StoreQuery:
         """The query with seeds, one object for both phases: a graph keeps its walk by query."""
-        if store.name not in self._seeded:
-            self._seeded[store.name] = self.query_for(store).with_seeds(seeds)
-        return self._seeded[store.name]
+        if store.name not in self.seeded:
+            self.seeded[store.name] = self.query_for(store).with_seeds(seeds)
+        return self.seeded[store.name]
 
     def _without(self, layers: frozenset[str]) -> StoreQuery:
         if layers not in self._limited:

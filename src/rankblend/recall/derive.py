@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError, MemoryContractError
 from rankblend.profiles import RankingProfile
 from rankblend.recall.candidates import Candidates, EvidenceColumn
-from rankblend.relevance.curves import apply_curve
+from rankblend.relevance.curves import apply_curve, apply_curve_details
 from rankblend.relevance.evidence import Evidence
 from rankblend.relevance.signals import SignalTable
 from rankblend.stores.protocol import Reason
@@ -44,11 +44,14 @@ class Derived:
         reasons: Signal → int8, shape (n,), why each value is present or absent.
         lenders: Signal → int64, shape (n,): the candidate whose value stands here; another row
             than one's own after `collapse`.
+        told: (signal, remark of its curve, e.g. ``uses_parent_prior``) → bool, shape (n,): whether
+            the remark holds.
     """
 
     table: SignalTable
     reasons: Mapping[str, NDArray[np.int8]]
     lenders: Mapping[str, NDArray[np.int64]]
+    told: Mapping[tuple[str, str], NDArray[np.bool_]] = field(factory=dict)
 
 
 def derive(profile: RankingProfile, candidates: Candidates) -> Derived:
@@ -64,20 +67,21 @@ def derive(profile: RankingProfile, candidates: Candidates) -> Derived:
     n = len(candidates)
     values: dict[str, NDArray[np.float64]] = {}
     reasons: dict[str, NDArray[np.int8]] = {}
+    told: dict[tuple[str, str], NDArray[np.bool_]] = {}
     for name in profile.signals_needed:
         recipe = profile.signals[name]
         if recipe.of:
-            columns = [(values[other], reasons[other]) for other in recipe.of]
-            values[name], reasons[name] = _first_present(columns, n)
+            made_of = [values[other] for other in recipe.of]
+            values[name] = apply_curve(recipe.curve, made_of, profile.kinds(name))
+            reasons[name] = _reason_of_first([reasons[other] for other in recipe.of], values[name])
         else:
-            sources = _sources(profile, name, candidates)
-            rule = recipe.merge
-            values[name], reasons[name] = _merge(name, sources, n, rule)
+            sources = _sources(profile, name, candidates, told)
+            values[name], reasons[name] = _merge(name, sources, n, recipe.merge)
     own = np.arange(n)
     names = tuple(values)
     matrix = np.column_stack([values[name] for name in names]) if names else np.empty((n, 0))
     table = SignalTable(candidates.ids, names, matrix)
-    return Derived(table, reasons, dict.fromkeys(names, own))
+    return Derived(table, reasons, dict.fromkeys(names, own), told)
 
 
 def collapse(
@@ -119,13 +123,16 @@ def collapse(
                 strongest[to], lender[to], reason[to] = offered, i, Reason.PRESENT
         values[:, column], lenders[name], reasons[name] = strongest, lender, reason
     table = SignalTable(derived.table.ids, derived.table.names, values)
-    return Derived(table, reasons, lenders), kept, stands_for
+    return Derived(table, reasons, lenders, derived.told), kept, stands_for
 
 
 def _sources(
-    profile: RankingProfile, name: str, candidates: Candidates
+    profile: RankingProfile,
+    name: str,
+    candidates: Candidates,
+    told: dict[tuple[str, str], NDArray[np.bool_]],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.int8]]]:
-    """The curve of a recipe over each store that emits its first evidence."""
+    """The curve of a recipe over each store that emits its first evidence, remarks into ``told``."""
     n, recipe = len(candidates), profile.signals[name]
     meanings = profile.kinds(name)
     sources = []
@@ -137,7 +144,7 @@ def _sources(
         for kind, column in zip(meanings, inputs, strict=True):
             _check_range(leading.store, kind, column, candidates.ids)
         try:
-            signal = apply_curve(recipe.curve, inputs, meanings)
+            signal, remarks = apply_curve_details(recipe.curve, inputs, meanings)
         except InvalidArrayError as error:
             raise MemoryContractError(f"store {leading.store!r}: {error}") from error
         reason = np.where(
@@ -146,6 +153,8 @@ def _sources(
             Reason.PRESENT,
         ).astype(np.int8)
         sources.append((signal, reason))
+        for remark, holds in remarks.items():
+            told.setdefault((name, remark), holds)
     return sources
 
 
@@ -187,15 +196,11 @@ def _merge(
     return value, reason
 
 
-def _first_present(
-    columns: list[tuple[NDArray[np.float64], NDArray[np.int8]]], n: int
-) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    value = np.full(n, np.nan)
-    reason = np.full(n, Reason.NOT_EMITTED, np.int8)
-    for offered, why in columns:
-        absent = np.isnan(value)
-        reason = np.where(absent & (_TELL_RANK[why] < _TELL_RANK[reason]), why, reason).astype(
-            np.int8
-        )
-        value = np.where(absent, offered, value)
-    return value, reason
+def _reason_of_first(
+    reasons: list[NDArray[np.int8]], value: NDArray[np.float64]
+) -> NDArray[np.int8]:
+    """PRESENT where the signal is; else the most telling of its parts' reasons."""
+    telling = np.full(value.size, Reason.NOT_EMITTED, np.int8)
+    for why in reasons:
+        telling = np.where(_TELL_RANK[why] < _TELL_RANK[telling], why, telling).astype(np.int8)
+    return np.where(np.isnan(value), telling, Reason.PRESENT).astype(np.int8)

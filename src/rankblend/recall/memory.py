@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rankblend.embedders import Embedder, checked, identity
 from rankblend.errors import (
@@ -26,9 +26,14 @@ from rankblend.recall.parts import read_layers, read_stores
 from rankblend.recall.portable import export_lines, write_lines
 from rankblend.recall.question import Reranker
 from rankblend.recall.reader import MemoryReader, ProfileLike, ScopeLike
+from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog
+from rankblend.stores.graph import edges_of
 from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
 from rankblend.stores.protocol import Key, Link, Statistics, Store
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["Memory", "stored_embedder"]
 
@@ -127,8 +132,6 @@ class Memory(MemoryReader):
             undo.pop_all()
         return memory
 
-    # Writing
-
     def remember(
         self,
         text: str,
@@ -223,6 +226,19 @@ class Memory(MemoryReader):
         """Join many pairs of nodes in one transaction; see `link`."""
         self._open_engine().add_edges(read_edges(links, scope))
 
+    def add_networkx(self, graph: nx.Graph, *, scope: ScopeLike) -> int:
+        """Store the edges of a networkx graph, owned by one scope; returns how many.
+
+        Nodes are ids of memories or names of entities. ``kind``, ``weight`` (in (0, 1]) and
+        ``verified`` are read from the edges' attributes and stored; other attributes are not.
+
+        Raises:
+            InvalidArgumentError: A node that is not text, or a bad weight; nothing is stored.
+        """
+        edges, _ = edges_of(graph, Scope.of(scope))
+        self._open_engine().add_edges(edges)
+        return len(edges)
+
     def unlink(self, source: str, target: str, *, scope: ScopeLike, kind: str = "related") -> int:
         """Remove what `link` made at exactly this scope; returns how many links that were."""
         item = {"source": source, "target": target, "kind": kind}
@@ -242,8 +258,6 @@ class Memory(MemoryReader):
         """Count one use of memories stored at exactly this scope; errors as in `forget`."""
         engine = self._open_engine()
         return engine.reinforce(self._owned(engine, ids, scope), self._now(None))
-
-    # Housekeeping
 
     def reembed(self, embedder: Embedder, *, batch: int = 256) -> int:
         """Replace all vectors by those of another embedder, in one transaction.
@@ -295,8 +309,6 @@ class Memory(MemoryReader):
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"profile={self._profile.name!r}"
         return f"<Memory {state}>"
-
-    # Inside
 
     def _remember(self, items: object, *, named: bool, embed: bool) -> list[str]:
         engine = self._open_engine()

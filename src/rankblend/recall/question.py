@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
+from rankblend.kernels.text import tokens
 from rankblend.profiles import RankingProfile
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Filters
@@ -38,7 +39,7 @@ class Question:
     """A validated recall.
 
     Args:
-        text: The query; blank for a cold start.
+        text: The query.
         scopes: Whose memories.
         profile: The recipe, per-call weights included.
         reach, statistics, as_of, seeds: See `Memory.recall`; times in seconds.
@@ -69,3 +70,8 @@ class Question:
     embed: Callable[[str], NDArray[np.float32] | None] | None = None
     reranker: Reranker | None = None
     count_tokens: Callable[[str], int] = len
+
+    @property
+    def blank(self) -> bool:
+        """A cold start: there is no word to look for."""
+        return not tokens(self.text)

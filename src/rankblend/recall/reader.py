@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,10 @@ from rankblend.recall.match import Recall, StoredMemory
 from rankblend.recall.question import Question, Reranker
 from rankblend.recall.snapshot import Snapshots
 from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Seed, Statistics
+from rankblend.stores.protocol import Key, Seed, Statistics, StoreQuery
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["MemoryReader", "ProfileLike", "ScopeLike"]
 
@@ -161,6 +165,19 @@ class MemoryReader:
         if record is None:
             raise MemoryNotFoundError([id], str(where))
         return StoredMemory.of(record)
+
+    def to_networkx(self, *, scope: ScopeLike) -> nx.MultiDiGraph:
+        """The graph of links that a scope sees, for any networkx algorithm; a copy.
+
+        Edges carry ``kind``, ``weight``, ``verified``, ``scope``, and ``memory`` where a memory
+        owns them; nodes that are memories carry ``memory=True``.
+        """
+        engine = self._open_engine()
+        engine.refresh()
+        with engine.lock.reading():
+            for graph in engine.graphs():
+                return graph.to_networkx(StoreQuery("", (Scope.of(scope),)))
+        raise InvalidArgumentError("to_networkx: this memory was opened without a graph store")
 
     def __len__(self) -> int:
         """How many memories are stored, at all scopes."""

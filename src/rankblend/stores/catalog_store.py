@@ -23,7 +23,14 @@ class CatalogStore:
     """
 
     name = "catalog"
-    emits: tuple[str, ...] = ("salience", "confidence", "review", "maturity", "certainty", "structured")
+    emits: tuple[str, ...] = (
+        "salience",
+        "confidence",
+        "review",
+        "maturity",
+        "certainty",
+        "structured",
+    )
 
     def __init__(self, memories: MemoryView) -> None:
         self._memories = memories

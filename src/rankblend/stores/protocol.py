@@ -105,6 +105,10 @@ class Link:
     verified: bool = False
 
 
+def _as_scope(value: Scope | str) -> Scope:
+    return Scope.of(value)
+
+
 @frozen
 class Edge:
     """A connection between two nodes, written at a scope and visible to whoever sees that scope.
@@ -113,7 +117,7 @@ class Edge:
     an edge; kind and direction are kept, walks go both ways.
 
     Args:
-        scope: Where it was written.
+        scope: Where it was written, or its text.
         source, target: Its ends.
         kind: What it means, e.g. ``born in``.
         weight: Strength in (0, 1].
@@ -121,7 +125,7 @@ class Edge:
         at: Since when it holds, seconds since the epoch (UTC); None = always.
     """
 
-    scope: Scope
+    scope: Scope = field(converter=_as_scope)
     source: str
     target: str
     kind: str = "related"

@@ -7,8 +7,8 @@ import pytest
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
-from rankblend.stores.graph import Edge, GraphStore
-from rankblend.stores.protocol import Key, Link, Record, Seed, StoreQuery
+from rankblend.stores.graph import GraphStore
+from rankblend.stores.protocol import Edge, Key, Link, Record, Seed, StoreQuery
 
 ACME = Scope.parse("tenant:acme")
 USER = Scope.parse("tenant:acme/user:7")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from rankblend.relevance.scope import Scope
-from rankblend.stores.graph import Edge, GraphStore
+from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import (
+    Edge,
     Key,
     Link,
     Reach,

@@ -12,8 +12,9 @@ import pytest
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
-from rankblend.stores.graph import Edge, GraphStore
+from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import (
+    Edge,
     Key,
     Link,
     Reason,
@@ -146,8 +147,10 @@ class TestWrites:
     )  # fmt: skip
     def test_edge_when_a_part_is_invalid_then_refused(self, bad: dict) -> None:
         good = {"scope": ACME, "source": "a", "target": "b"}
+        store = GraphStore()
         with pytest.raises(InvalidArgumentError, match=next(iter(bad))):
-            Edge(**(good | bad))
+            store.add_edges([Edge(**good), Edge(**(good | bad))])
+        assert store.to_networkx().number_of_edges() == 0
 
     def test_ppr_when_edges_are_added_then_merged_and_equal_to_a_new_build(
         self, rng: np.random.Generator

@@ -1,8 +1,8 @@
-"""The graph store: how near a memory is to what a query is about."""
+"""The graph of memories and entities, and how near the question's seeds a memory is in it."""
 
 from __future__ import annotations
 
-from rankblend.stores.graph.edges import Edge
+from rankblend.stores.graph.interop import edges_of
 from rankblend.stores.graph.store import GraphStore
 
-__all__ = ["Edge", "GraphStore"]
+__all__ = ["GraphStore", "edges_of"]

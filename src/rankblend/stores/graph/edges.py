@@ -1,4 +1,4 @@
-"""Edges: the value a user writes, and the columns a graph keeps them in."""
+"""The columns a graph keeps its edges in."""
 
 from __future__ import annotations
 
@@ -7,50 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.scope import Scope
 from rankblend.stores.graph.columns import Column
 
-__all__ = ["Edge", "EdgeTable", "edge_problems"]
-
-
-def _as_scope(value: Scope | str) -> Scope:
-    return Scope.of(value)
-
-
-@frozen
-class Edge:
-    """A connection between two nodes, written at a scope and visible to whoever sees that scope.
-
-    A node is the id of a memory or the name of an entity. Kind and direction are kept; walks go
-    both ways.
-
-    Args:
-        scope: The writer's scope, or its text.
-        source: A node.
-        target: A node; an edge from a node to itself is kept but never walked.
-        kind: What it means, e.g. ``born in``.
-        weight: Strength in (0, 1].
-        verified: Somebody or something checked it.
-
-    Raises:
-        InvalidArgumentError: A blank name or a weight outside (0, 1].
-    """
-
-    scope: Scope = field(converter=_as_scope)
-    source: str
-    target: str
-    kind: str = "related"
-    weight: float = 1.0
-    verified: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        problems = edge_problems("edge", self.source, self.target, self.kind, self.weight)
-        if problems:
-            raise InvalidArgumentError(problems)
+__all__ = ["EdgeTable", "edge_problems"]
 
 
 def edge_problems(

@@ -9,29 +9,30 @@ import numpy as np
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
-from rankblend.stores.graph.edges import Edge, edge_problems
+from rankblend.stores.graph.edges import edge_problems
 from rankblend.stores.graph.tables import GraphTables
 from rankblend.stores.graph.view import View
-from rankblend.stores.protocol import StoreQuery
+from rankblend.stores.protocol import Edge, StoreQuery
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["from_networkx", "to_networkx"]
+__all__ = ["edges_of", "from_networkx", "to_networkx"]
 
 # What an exported edge and node say in attributes of our own; everything else is the user's.
 _EDGE = ("kind", "weight", "verified", "scope", "memory")
 _NODE = ("memory",)
 
 
-def from_networkx(tables: GraphTables, graph: nx.Graph, scope: Scope) -> None:
-    """Add a graph's nodes' attributes and its edges at one scope.
+def edges_of(graph: nx.Graph, scope: Scope) -> tuple[list[Edge], list[Mapping[str, Any]]]:
+    """A graph's edges at one scope, and each one's further attributes.
+
+    ``kind``, ``weight`` and ``verified`` are read from the edges' attributes; the key of a
+    multigraph's edge is its kind where it is text and no kind is given.
 
     Raises:
-        InvalidArgumentError: A node that is not text, or a weight outside (0, 1]; nothing was
-            added.
+        InvalidArgumentError: Nodes that are not text, or weights outside (0, 1]; all at once.
     """
-    multi = graph.is_multigraph()
     edges: list[Edge] = []
     extra: list[Mapping[str, Any]] = []
     problems = [
@@ -41,7 +42,7 @@ def from_networkx(tables: GraphTables, graph: nx.Graph, scope: Scope) -> None:
     ]
     triples = (
         graph.edges(keys=True, data=True)
-        if multi
+        if graph.is_multigraph()
         else ((source, target, None, data) for source, target, data in graph.edges(data=True))
     )
     for place, (source, target, key, data) in enumerate(triples):
@@ -55,6 +56,12 @@ def from_networkx(tables: GraphTables, graph: nx.Graph, scope: Scope) -> None:
         extra.append({name: value for name, value in data.items() if name not in _EDGE})
     if problems:
         raise InvalidArgumentError(problems)
+    return edges, extra
+
+
+def from_networkx(tables: GraphTables, graph: nx.Graph, scope: Scope) -> None:
+    """Add a graph's nodes' attributes and its edges at one scope; see `edges_of`."""
+    edges, extra = edges_of(graph, scope)
     number = tables.scopes.number(scope)
     for node, data in graph.nodes(data=True):
         kept = {name: value for name, value in data.items() if name not in _NODE}

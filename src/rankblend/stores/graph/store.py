@@ -12,13 +12,13 @@ from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.relevance.evidence import is_identifier
 from rankblend.relevance.scope import Scope
 from rankblend.stores.graph.answers import EMITS, Answer
-from rankblend.stores.graph.edges import Edge, edge_problems
+from rankblend.stores.graph.edges import edge_problems
 from rankblend.stores.graph.interop import from_networkx, to_networkx
 from rankblend.stores.graph.names import NameIndex
 from rankblend.stores.graph.ranks import RankCache
 from rankblend.stores.graph.tables import GraphTables
 from rankblend.stores.graph.walk import Limits
-from rankblend.stores.protocol import Key, Observation, Record, StoreQuery
+from rankblend.stores.protocol import Edge, Key, Observation, Record, StoreQuery
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -150,7 +150,21 @@ class GraphStore:
             self._tables.remove_records(keys)
 
     def add_edges(self, edges: Sequence[Edge]) -> None:
-        """Add edges, replacing those of the same scope, source, target and kind."""
+        """Add edges, replacing those of the same scope, source, target and kind.
+
+        Raises:
+            InvalidArgumentError: A blank end or kind, or a weight outside (0, 1]; nothing was
+                added.
+        """
+        problems = [
+            problem
+            for place, edge in enumerate(edges)
+            for problem in edge_problems(
+                f"edges[{place}]", edge.source, edge.target, edge.kind, edge.weight
+            )
+        ]
+        if problems:
+            raise InvalidArgumentError(problems)
         with self._open():
             self._tables.add_edges(edges)
 

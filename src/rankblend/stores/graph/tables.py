@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.stores.graph.adjacency import Adjacency
-from rankblend.stores.graph.edges import Edge, EdgeTable
+from rankblend.stores.graph.edges import EdgeTable
 from rankblend.stores.graph.memories import MemoryTable
 from rankblend.stores.graph.nodes import NodeTable, ScopeTable
-from rankblend.stores.protocol import Key, Record
+from rankblend.stores.protocol import Edge, Key, Record
 
 __all__ = ["GraphTables"]
 
