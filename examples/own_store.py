@@ -23,6 +23,8 @@ def liked(ids: Sequence[str]) -> dict[str, rb.RelevanceSignals]:
 
 PROFILE = """
 extends = ["default"]
+[evidence.liked]
+unit = "signal"
 [signals.liked]
 evidence = "liked"
 [score.weights]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from rankblend.relevance.scope import Scope
 from rankblend.stores.arena import VectorArena, best_rows
@@ -37,14 +38,19 @@ def twin_propose(
     towards = unit(query.vector).astype(np.float64)
     scored = []
     for one in nearest.values():
-        if level is None or query.distance(one.scope) == level:
+        if one.vector is not None and level in (None, query.distance(one.scope)):
             cosine = float(np.dot(unit(one.vector).astype(np.float64), towards))
             scored.append((-min(cosine, 1.0), one.id))
     return [identifier for _, identifier in sorted(scored)[:limit]]
 
 
-def made(rng: np.random.Generator, count: int, dimension: int, *, places=PLACES) -> list[Record]:
-    """Clustered vectors, a tenth of them exact copies of another, some ids at several scopes."""
+def made(
+    rng: np.random.Generator, count: int, dimension: int, *, places=PLACES, bare: float = 0.0
+) -> list[Record]:
+    """Clustered vectors, a tenth of them exact copies of another, some ids at several scopes.
+
+    A share ``bare`` of the memories has no vector.
+    """
     centres = rng.standard_normal((20, dimension))
     vectors = centres[rng.integers(0, 20, count)] + 0.4 * rng.standard_normal((count, dimension))
     copies = rng.integers(0, count, count // 10)
@@ -55,13 +61,19 @@ def made(rng: np.random.Generator, count: int, dimension: int, *, places=PLACES)
         key = Key(places[int(rng.integers(0, len(places)))], f"m{number:05}")
         if key not in keys:
             keys.add(key)
-            records.append(Record(key, "", serial, vector=vector))
+            given = None if rng.random() < bare else vector
+            records.append(Record(key, "", serial, vector=given))
     return records
 
 
+@pytest.fixture(scope="module", params=[0.0, 0.2, 0.9])
+def records(request) -> list[Record]:
+    return made(np.random.default_rng(7), 6000, 12, bare=request.param)
+
+
 @pytest.fixture(scope="module")
-def records() -> list[Record]:
-    return made(np.random.default_rng(7), 6000, 12)
+def vectors(records) -> list[np.ndarray]:
+    return [one.vector for one in records if one.vector is not None]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +85,8 @@ def store(records) -> VectorStore:
         batch = records[start : start + 500]
         store.add(batch)
         store.remove([one.key for one in batch[:40]])
-        store.add(batch[:40])
+        store.add([evolve(one, vector=None) for one in batch[20:60]])
+        store.add(batch[:60])
     assert 0 < store._rows.sorted_rows < store._rows.size
     assert not store._rows.alive.all()
     return store
@@ -82,12 +95,12 @@ def store(records) -> VectorStore:
 @pytest.mark.parametrize("admitted", [None, 0.97, 0.5, 0.1])
 @pytest.mark.parametrize("reach", list(Reach))
 def test_proposals_of_a_store_with_any_history_equal_a_full_search(
-    store, records, rng, admitted, reach
+    store, records, vectors, rng, admitted, reach
 ):
     mask = None if admitted is None else rng.random(6000) < admitted
     queries = []
     for scopes in ([TENANT], [SESSIONS[3]], [USERS[1], USERS[0]], [SESSIONS[7], TENANT]):
-        vector = records[int(rng.integers(0, 6000 // 2))].vector
+        vector = vectors[int(rng.integers(0, len(vectors) // 2))]
         queries.append(StoreQuery("", scopes, vector=vector, reach=reach, admitted=mask))
     for level, limit in ((None, 10), (None, 150), (0, 25), (1, 25)):
         expected = [twin_propose(records, query, limit, level) for query in queries]
@@ -95,13 +108,13 @@ def test_proposals_of_a_store_with_any_history_equal_a_full_search(
         assert store.propose_many(queries, limit, level=level) == expected
 
 
-def test_proposals_do_not_depend_on_the_order_of_writing(store, records, rng):
+def test_proposals_do_not_depend_on_the_order_of_writing(store, records, vectors, rng):
     shuffled = VectorStore()
     order = rng.permutation(len(records))
     for start in range(0, len(order), 700):
         shuffled.add([records[at] for at in order[start : start + 700]])
     for at in range(5):
-        query = StoreQuery("", [SESSIONS[at]], vector=records[at].vector)
+        query = StoreQuery("", [SESSIONS[at]], vector=vectors[at])
         assert shuffled.propose(query, 100) == store.propose(query, 100)
 
 

@@ -22,7 +22,17 @@ SAYS = {
 }
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=[path.name for path in SCRIPTS])
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            path,
+            id=path.name,
+            marks=[] if path.name == "first_ten_lines.py" else [pytest.mark.slow],
+        )
+        for path in SCRIPTS
+    ],
+)
 def test_example_when_run_then_it_says_what_it_is_about(script: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script)],

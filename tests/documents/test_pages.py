@@ -28,7 +28,6 @@ import json
 import os
 import re
 import shlex
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,7 +217,6 @@ def test_page_when_read_from_top_to_bottom_then_everything_in_it_is_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANKBLEND_DEBUG", raising=False)
-    monkeypatch.setattr(sys, "argv", ["rankblend"])
     reading = Reading(page)
     reading.read()
     reading.rewrite()

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import rankblend as rb
 from rankblend.embedders import from_callable
@@ -83,6 +85,16 @@ def release() -> Iterator[threading.Event]:
 
 def why(result: rb.Recall, identifier: str, signal: str) -> str:
     return next(row.why for row in result.explain(identifier).rows if row.name == signal)
+
+
+def finished(call: Callable[[], Any]) -> Any:
+    """What a call returns, in a thread of its own: one that never ends fails and hangs nothing."""
+    outcome: list[Any] = []
+    thread = threading.Thread(target=lambda: outcome.append(call()), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive(), "still waiting after 30 s"
+    return outcome[0]
 
 
 # A store that raises
@@ -178,6 +190,16 @@ def test_recall_when_an_observation_is_malformed_then_the_store_is_named_strict_
     with pytest.raises(rb.MemoryContractError) as refused:
         opened(Own(says=BROKEN[broken])).recall("refund", scope=USER, strict=strict)
     assert str(refused.value).startswith(f"store 'own': {broken}")
+
+
+def test_recall_when_a_store_itself_finds_a_promise_broken_then_it_is_raised_strict_or_not(
+    opened: Callable[..., rb.Memory],
+) -> None:
+    votes = rb.SignalStore("own", lambda ids: {i: {"liked": 1.0} for i in ids}, emits=("salience",))
+    memory = opened(votes)
+    for strict in (False, True):
+        with pytest.raises(rb.MemoryContractError, match="emits salience, but gave liked"):
+            memory.recall("refund", scope=USER, strict=strict)
 
 
 @pytest.mark.parametrize("value", [-1.0, 1.5, np.inf, -np.inf])
@@ -290,10 +312,12 @@ def test_recall_when_a_store_hangs_then_the_others_answer_after_the_time_out(
     opened: Callable[..., rb.Memory], release: threading.Event, during: str, asynchronous: bool
 ) -> None:
     memory = opened(Hanging(release, during), store_timeout=0.5)
-    result = (
-        asyncio.run(memory.arecall("refund", scope=USER))
-        if asynchronous
-        else memory.recall("refund", scope=USER)
+    result = finished(
+        lambda: (
+            asyncio.run(memory.arecall("refund", scope=USER))
+            if asynchronous
+            else memory.recall("refund", scope=USER)
+        )
     )
     assert set(result.ids) == {"a", "b"}
     late = [f for f in result.trace.failures if f.store == "own"]
@@ -338,7 +362,7 @@ def test_recall_when_a_store_hangs_in_the_embedder_then_similarity_is_absent(
 
     memory = opened(embedder=from_callable(embed, name="slow", dimension=2), store_timeout=0.5)
     asked.set()
-    result = memory.recall("refund", scope=USER)
+    result = finished(lambda: memory.recall("refund", scope=USER))
     assert ("embedder", "embed") in [(f.store, f.during) for f in result.trace.failures]
     assert {m.signals.similarity for m in result} == {None}
 
@@ -509,7 +533,8 @@ def test_arecall_when_many_run_at_once_and_reinforce_then_none_blocks_another(
             *[memory.arecall("refund", scope=USER, reinforce=True) for _ in range(8)]
         )
 
-    assert {frozenset(result.ids) for result in asyncio.run(ask())} == {frozenset({"a", "b"})}
+    results = finished(lambda: asyncio.run(ask()))
+    assert {frozenset(result.ids) for result in results} == {frozenset({"a", "b"})}
     assert memory.get("a", scope=USER).uses == 8
 
 
@@ -532,7 +557,7 @@ def test_arecall_when_the_loop_writes_meanwhile_then_both_are_done(
         memory.remember("refund again", scope=USER, id="c")
         return await task
 
-    assert set(asyncio.run(ask_and_write()).ids) == {"a", "b"}
+    assert set(finished(lambda: asyncio.run(ask_and_write())).ids) == {"a", "b"}
     assert len(memory.recall("refund", scope=USER)) == 3
 
 
@@ -557,8 +582,9 @@ def test_arecall_when_cancelled_while_a_store_hangs_then_the_memory_can_be_writt
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(ask())
-    memory.remember("refund again", scope=USER, id="c")  # waits until the recall has let go
+    finished(lambda: asyncio.run(ask()))
+    # Waits until the recall has let go.
+    finished(lambda: memory.remember("refund again", scope=USER, id="c"))
     assert len(memory) == 4
 
 
@@ -575,7 +601,7 @@ def test_arecall_when_it_waits_then_the_loop_goes_on(
         release.set()  # only the loop can do this: had it been blocked, nothing would ever end
         return await task
 
-    assert set(asyncio.run(ask()).ids) == {"a", "b"}
+    assert set(finished(lambda: asyncio.run(ask())).ids) == {"a", "b"}
 
 
 def test_recall_when_a_store_asks_the_same_memory_then_it_is_answered(
@@ -624,3 +650,84 @@ def test_recall_when_threads_read_and_write_then_every_answer_is_one_of_the_mome
     assert len(memory) == 3 + 40 - 7 - 6
     found = memory.recall("refund number", scope=USER, top=99)
     assert len(found) == 2 + 40 - 7 - 6
+
+
+# Hostile arguments
+
+junk = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(),
+        st.text(max_size=5), st.sampled_from(("\ud800", "a\x00", "tenant:acme/", "a:1/a:2", "%", "2026-13-01")),
+        st.binary(max_size=3), st.datetimes(), st.complex_numbers(), st.just(object()), st.just(len),
+        st.just(rb.Link("a", weight=None)), st.just(rb.Seed(None, "x")), st.just(np.array([np.nan, 1])),  # type: ignore[arg-type]
+        st.just(USER), st.just(rb.Scope.parse(USER)),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), inner, max_size=3),
+        st.lists(inner, max_size=2).map(tuple), st.dictionaries(st.sampled_from(("gte", "ne", "layer", "a")), inner, max_size=2),
+    ),
+    max_leaves=4,
+)  # fmt: skip
+REMEMBER = (
+    "text", "scope", "id", "layer", "key", "salience", "confidence", "review", "maturity",
+    "certainty", "links", "at", "expires", "metadata", "vector",
+)  # fmt: skip
+RECALL = (
+    "scope",
+    "reach",
+    "top",
+    "profile",
+    "weights",
+    "filters",
+    "prefer",
+    "seeds",
+    "as_of",
+    "now",
+)
+
+
+def check_hostile(data: st.DataObject) -> None:
+    def some(names: tuple[str, ...]) -> dict[str, Any]:
+        return data.draw(st.dictionaries(st.sampled_from(names), junk, max_size=3))
+
+    calls: list[Callable[[rb.Memory], object]] = [
+        lambda m: m.remember(**{"text": "tea", "scope": USER, **some(REMEMBER)}),
+        lambda m: m.remember_many(data.draw(junk)),
+        lambda m: m.remember_many([{"text": "tea", "scope": USER, **some((*REMEMBER, "uses", "used"))}]),
+        lambda m: m.recall(data.draw(st.one_of(junk, st.just("tea"))), **{"scope": USER, **some(RECALL)}),
+        lambda m: m.recall("tea", scope=USER).explain(data.draw(junk)),
+        lambda m: m.get(data.draw(junk), scope=data.draw(junk)),
+        lambda m: m.forget(data.draw(junk), scope=data.draw(st.one_of(junk, st.just(USER)))),
+        lambda m: m.reinforce(data.draw(junk), scope=USER),
+        lambda m: m.link_many(data.draw(junk), scope=USER),
+        lambda m: m.link(data.draw(junk), "a", scope=USER, kind=data.draw(junk), weight=data.draw(junk)),
+        lambda m: m.unlink(data.draw(junk), data.draw(junk), scope=USER),
+    ]  # fmt: skip
+    with rb.Memory.open(":memory:") as memory:
+        memory.remember("tea", scope=USER, id="a")
+        for call in data.draw(st.lists(st.sampled_from(calls), min_size=1, max_size=6)):
+            before = len(memory)
+            try:
+                call(memory)
+            except rb.RankblendError:
+                assert len(memory) == before
+        for match in memory.recall("tea", scope=USER):
+            match.memory.plain()
+        memory.recall("", scope=USER, include_expired=True)
+
+
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_memory_when_arguments_are_hostile_then_it_refuses_them_in_its_own_words(
+    data: st.DataObject,
+) -> None:
+    check_hostile(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_memory_when_very_many_arguments_are_hostile_then_it_refuses_them_in_its_own_words(
+    data: st.DataObject,
+) -> None:
+    check_hostile(data)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankblend as rb
+from rankblend.errors import EmbedderMismatchError, EmbeddingError
 from rankblend.stores.protocol import Observation, Reason, StoreQuery
 from rankblend.testing import hashed_embedder
 
@@ -219,19 +220,41 @@ def test_recall_when_another_process_writes_then_the_next_question_knows(tmp_pat
         assert memory.get("mine", scope=USER).text == "refund policy, revised twice"
 
 
-def test_recall_when_another_process_reembeds_then_the_new_vectors_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_recall_when_another_process_reembeds_then_old_and_new_vectors_never_meet(
+    tmp_path: Path, dimension: int
+) -> None:
     path = tmp_path / "m.db"
-    with rb.Memory.open(path, clock=lambda: NOW) as memory:
-        memory.remember("refund policy", scope=USER, id="mine", vector=[1, 0])
-        memory.recall("refund", scope=USER)
-        script = (
-            ELSEWHERE
-            + "    memory.reembed(rb.embedders.from_callable(lambda t: [[0, 0, 1]] * len(t), name='z', dimension=3))\n"
+
+    def old(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, 0.0]] * len(texts)
+
+    embedder = rb.embedders.from_callable(old, name="old", dimension=2)
+    with (
+        rb.Memory.open(path, clock=lambda: NOW, embedder=embedder) as memory,
+        rb.Memory.open(path, clock=lambda: NOW) as reader,
+    ):
+        memory.remember("refund policy", scope=USER, id="mine")
+        assert memory.recall("refund", scope=USER).ids == ("mine",)
+        reader.recall("refund", scope=USER)
+        script = ELSEWHERE + (
+            "    new = rb.embedders.from_callable(\n"
+            f"        lambda t: [[1] * {dimension}] * len(t), name='new', dimension={dimension})\n"
+            "    memory.reembed(new)\n"
         )
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", script, str(path), "[]"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        memory.remember("refund of today", scope=USER, id="new", vector=[0, 1, 1])
-        assert set(memory.recall("refund", scope=USER).ids) == {"mine", "new"}
+        # Its questions cannot be compared with these vectors any more, and its own must not join them.
+        result = memory.recall("refund", scope=USER)
+        assert result.ids == ("mine",)
+        assert result[0].signals.similarity is None
+        assert [(f.store, f.kind) for f in result.trace.failures] == [("embedder", "EmbedderMismatchError")]  # fmt: skip
+        with pytest.raises((EmbedderMismatchError, EmbeddingError)):
+            memory.remember("refund of today", scope=USER)
+        # Without an embedder, everything goes on.
+        reader.remember("refund of today", scope=USER, id="new", vector=[1.0] * dimension)
+        assert set(reader.recall("refund", scope=USER, strict=True).ids) == {"mine", "new"}
+        assert len(memory) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import evolve
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -56,9 +57,7 @@ class VectorMachine(RuleBasedStateMachine):
     def add(self, batch):
         self.store.add(batch)
         for record in batch:
-            self.model.pop(record.key, None)
-            if record.vector is not None:
-                self.model[record.key] = record
+            self.model[record.key] = record
 
     @rule(gone=st.lists(keys, max_size=4))
     def remove(self, gone):
@@ -75,7 +74,7 @@ class VectorMachine(RuleBasedStateMachine):
         candidates = {
             identifier: record
             for identifier, record in self.shown(query).items()
-            if level is None or query.distance(record.scope) == level
+            if record.vector is not None and level in (None, query.distance(record.scope))
         }
         # float32 storage moves a cosine by up to 1e-7; equal directions stay exactly equal.
         expected = sorted(
@@ -90,19 +89,23 @@ class VectorMachine(RuleBasedStateMachine):
             identifier for _, identifier in sorted(zip((-observed).tolist(), expected, strict=True))
         ]
 
-    @rule(query=queries)
-    def observe(self, query):
+    @rule(query=queries, blank=st.booleans())
+    def observe(self, query, blank):
+        query = evolve(query, vector=None) if blank else query
         seen = self.store.observe(query, [*IDS, "never"])
         shown = self.shown(query)
         for identifier, value, reason in zip(
             [*IDS, "never"], seen.columns["cosine"], seen.reason("cosine"), strict=True
         ):
-            if identifier in shown:
-                assert abs(value - cosine(shown[identifier], query)) < 3e-7
-                assert reason == Reason.PRESENT
-            else:
+            if identifier not in shown:
                 assert np.isnan(value)
                 assert reason == Reason.UNKNOWN
+            elif shown[identifier].vector is None or query.vector is None:
+                assert np.isnan(value)
+                assert reason == Reason.NOT_APPLICABLE
+            else:
+                assert abs(value - cosine(shown[identifier], query)) < 3e-7
+                assert reason == Reason.PRESENT
 
     @rule(query=queries, limit=st.integers(1, 6), seed=st.integers(0, 5))
     def written_in_another_order(self, query, limit, seed):

@@ -60,8 +60,8 @@ def test_names_when_asked_for_in_a_fresh_process_then_all_resolve() -> None:
 
 
 def test_name_when_unknown_then_it_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'Memroy'"):
-        _ = rankblend.Memroy
+    with pytest.raises(AttributeError, match="no attribute 'Memories'"):
+        _ = rankblend.Memories
 
 
 @pytest.mark.slow

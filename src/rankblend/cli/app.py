@@ -55,7 +55,7 @@ def run(arguments: list[str] | None = None) -> None:
 
     commands.register(app)
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, prog_name="rankblend", standalone_mode=False)
     except RankblendError as error:
         _complain(error)
         code = EXIT_STORE if isinstance(error, StoreError) else EXIT_USAGE

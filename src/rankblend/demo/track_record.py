@@ -51,8 +51,9 @@ class TrackRecord:
         columns = {name: np.full(len(ids), np.nan) for name in self.emits}
         reasons = {name: np.full(len(ids), Reason.UNKNOWN, np.int8) for name in self.emits}
         visible = [record for record in self._records.values() if query.admits(record)]
-        visible.sort(key=lambda record: query.rank_of_scope(record.scope), reverse=True)
-        by_id = {record.id: record for record in visible}  # of one id the nearest comes last
+        # Of one id the nearest comes last; the path decides between scopes that are equally near.
+        visible.sort(key=lambda r: (query.rank_of_scope(r.scope), r.scope.path), reverse=True)
+        by_id = {record.id: record for record in visible}
         for row, identifier in enumerate(ids):
             record = by_id.get(identifier)
             if record is None:

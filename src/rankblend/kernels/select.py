@@ -2,44 +2,109 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError
 
-__all__ = ["duplicate_penalties", "duplicate_penalty", "mmr", "top_positions"]
+__all__ = ["duplicate_penalties", "kth_greatest", "leading", "mmr"]
 
 FloatArray = NDArray[np.float64]
-PositionArray = NDArray[np.int64]
+ItemArray = NDArray[np.int64]
+
+# Every so many values make the sample from which a first guess at the threshold is taken.
+_STRIDE = 16
+# Below so many, comparing names directly beats having all names ranked.
+_FEW_NAMES = 2048
 
 
-def top_positions(scores: FloatArray, k: int) -> PositionArray:
-    """Positions of the k greatest scores, best first, ties by position.
+def leading(
+    items: ItemArray,
+    keys: Sequence[FloatArray],
+    limit: int,
+    names: Sequence[str],
+    *,
+    ranks: Callable[[], NDArray[np.integer]] | None = None,
+) -> ItemArray:
+    """The ``limit`` first of some items: greatest value first, equal ones by name.
+
+    Only what can be chosen is sorted, and only where values tie at the boundary are names compared.
 
     Args:
-        scores: Shape (n,); NaN is absent and never chosen.
-        k: ≥ 0; more than there are gives all that are present.
+        items: Distinct numbers ≥ 0, int64, shape (n,), in any order.
+        keys: The values of the items, each float64 of shape (n,): the first one decides, then the
+            next one among equals. NaN is absent and comes last, like −∞.
+        limit: ≥ 0.
+        names: The name of item i at i; distinct, compared by code point.
+        ranks: For when many items tie: gives integers, shape (m,), the place of each of the items
+            below m in the order of their names.
+
+    Returns:
+        int64, shape (min(limit, n),), best first; the order of ``items`` plays no part.
+
+    Raises:
+        InvalidArgumentError: The limit is no whole number ≥ 0.
+        InvalidArrayError: A key has not one value per item.
 
     Example:
-        >>> top_positions(np.array([0.2, 0.9, np.nan, 0.9]), 2).tolist()
-        [1, 3]
+        >>> items, values = np.array([3, 0, 2, 1]), np.array([0.5, 0.5, np.nan, 0.9])
+        >>> leading(items, [values], 3, ["b", "z", "c", "a"]).tolist()
+        [1, 3, 0]
     """
-    scores = _vector("scores", scores)
-    k = _count(k)
-    places = np.flatnonzero(~np.isnan(scores))
-    if 0 < k < places.size:
-        # Sorting only what can be chosen: 100,000 scores for k = 100 take 1 ms instead of 9.
-        threshold = -np.partition(-scores[places], k - 1)[k - 1]
-        places = places[scores[places] >= threshold]
-    best = np.argsort(-scores[places], kind="stable")[:k]
-    return places[best].astype(np.int64)
+    limit = _count("limit", limit)
+    columns = [_vector("key", key) for key in keys]
+    if any(len(column) != len(items) for column in columns):
+        raise InvalidArrayError("key", f"{len(items)} values", "another number")
+    if not limit:
+        return np.empty(0, dtype=np.int64)
+    chosen, missing = [], limit
+    tied: ItemArray | None = None  # all: what is not allocated need not be cleared
+    for column in columns:
+        values = _present(column if tied is None else column[tied])
+        if len(values) <= missing:
+            break
+        least = kth_greatest(values, missing)
+        above, level = np.flatnonzero(values > least), np.flatnonzero(values == least)
+        chosen.append(above if tied is None else tied[above])
+        tied = level if tied is None else tied[level]
+        missing -= len(above)
+    if tied is None:
+        tied = np.arange(len(items))
+    chosen.append(_first_by_name(items, tied, missing, names, ranks))
+    best = np.concatenate(chosen)
+    best = best[_by_name(items[best], names)]
+    if columns:  # the sort is stable: equal ones stay in the order of their names
+        best = best[np.lexsort([-_present(column[best]) for column in reversed(columns)])]
+    found: ItemArray = items[best]
+    return found
 
 
-def mmr(scores: FloatArray, similarity: FloatArray, k: int, trade_off: float) -> PositionArray:
+def kth_greatest(values: FloatArray, k: int) -> float:
+    """The k-th greatest value: ``sorted(values)[-k]``, 1 ≤ k ≤ n, no NaN.
+
+    A full partition of 100k values takes .76 ms. The values that reach the right rank in a sample
+    are few and, unless the order of the values is unfortunate, contain the answer: .1 ms.
+    """
+    sample = values[::_STRIDE]
+    rank = 2 * k // _STRIDE + 8
+    if rank < len(sample):
+        guess = np.partition(sample, len(sample) - rank)[len(sample) - rank]
+        above = values[values > guess]
+        if len(above) >= k:
+            values = above
+        elif np.count_nonzero(values == guess) >= k - len(above):
+            return float(guess)
+    return float(np.partition(values, len(values) - k)[len(values) - k])
+
+
+def mmr(scores: FloatArray, similarity: FloatArray, k: int, trade_off: float) -> ItemArray:
     """Maximal marginal relevance: greedily, what is relevant and unlike what is already chosen.
 
     Each step takes the candidate with the greatest λ·score − (1 − λ)·max similarity to the chosen
-    ones (0 while nothing is chosen); ties go to the earlier position. λ = 1 is ``top_positions``.
+    ones (0 while nothing is chosen); ties go to the earlier position. λ = 1 orders by score alone.
 
     Args:
         scores: Relevance, shape (n,), finite, on the scale of the similarities.
@@ -61,7 +126,7 @@ def mmr(scores: FloatArray, similarity: FloatArray, k: int, trade_off: float) ->
     scores = _finite(scores)
     similarity = _square(similarity, scores.size)
     _share("trade_off", trade_off)
-    chosen = np.empty(min(_count(k), scores.size), dtype=np.int64)
+    chosen = np.empty(min(_count("k", k), scores.size), dtype=np.int64)
     left = np.ones(scores.size, dtype=np.bool_)
     nearest = np.full(scores.size, np.nan)
     for step in range(chosen.size):
@@ -89,6 +154,11 @@ def duplicate_penalties(scores: FloatArray, similarity: FloatArray, penalty: flo
 
     Returns:
         Shape (n,), in [1 − λ, 1]; 1 for the best.
+
+    Example:
+        >>> alike = np.array([[1.0, 0.5], [0.5, 1.0]])
+        >>> duplicate_penalties(np.array([0.8, 0.4]), alike, 0.5).tolist()
+        [1.0, 0.75]
     """
     scores = _finite(scores)
     similarity = _square(similarity, scores.size)
@@ -98,15 +168,37 @@ def duplicate_penalties(scores: FloatArray, similarity: FloatArray, penalty: flo
     return 1.0 - penalty * np.minimum(nearest, 1.0)
 
 
-def duplicate_penalty(scores: FloatArray, similarity: FloatArray, penalty: float) -> FloatArray:
-    """The scores times their ``duplicate_penalties``: near copies of something better sink.
+def _present(values: FloatArray) -> FloatArray:
+    absent = np.isnan(values)
+    return np.where(absent, -np.inf, values) if absent.any() else values
 
-    Example:
-        >>> alike = np.array([[1.0, 0.5], [0.5, 1.0]])
-        >>> duplicate_penalty(np.array([0.8, 0.4]), alike, 0.5).tolist()
-        [0.8, 0.30000000000000004]
-    """
-    return _finite(scores) * duplicate_penalties(scores, similarity, penalty)
+
+def _by_name(items: ItemArray, names: Sequence[str]) -> list[int]:
+    """Positions that put the items in the order of their names."""
+    own = [names[item] for item in items.tolist()]
+    return sorted(range(len(own)), key=own.__getitem__)
+
+
+def _first_by_name(
+    items: ItemArray,
+    places: ItemArray,
+    count: int,
+    names: Sequence[str],
+    ranks: Callable[[], NDArray[np.integer]] | None,
+) -> ItemArray:
+    """Of some positions of ``items`` those of the ``count`` least names, in no order."""
+    if len(places) <= count:
+        return places
+    if ranks is not None and len(places) > _FEW_NAMES:
+        known = ranks()
+        low = items[places] < len(known)
+        ranked, others = places[low], places[~low]
+        if len(ranked) > count:
+            before = -known[items[ranked]].astype(np.float64)
+            ranked = ranked[before >= kth_greatest(before, count)]
+        places = np.concatenate([ranked, others])
+    own = [names[item] for item in items[places].tolist()]
+    return places[heapq.nsmallest(count, range(len(own)), key=own.__getitem__)]
 
 
 def _vector(name: str, values: FloatArray) -> FloatArray:
@@ -132,10 +224,10 @@ def _square(similarity: FloatArray, n: int) -> FloatArray:
     return array
 
 
-def _count(k: object) -> int:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
-        raise InvalidArgumentError(f"k: expected a whole number ≥ 0, got {k!r}")
-    return int(k)
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InvalidArgumentError(f"{name}: expected a whole number ≥ 0, got {value!r}")
+    return int(value)
 
 
 def _share(name: str, value: float) -> None:

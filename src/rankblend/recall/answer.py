@@ -247,7 +247,9 @@ def _observing(
 
 def _vectors(asked: Asked, ids: Sequence[str]) -> NDArray[np.float32] | None:
     for store in asked.engine.stores.values():
-        if isinstance(store, VectorStore) and store.name not in asked.engine.behind and len(store):
+        if not isinstance(store, VectorStore) or store.name in asked.engine.behind:
+            continue
+        if store.dimension is not None:  # there are vectors, or were
             return store.vectors_of(asked.query_for(store), ids)
     return None
 

@@ -35,6 +35,7 @@ __all__ = [
 MAX_TEXT = 1_000_000
 MAX_ID = 512
 MAX_LABEL = 100
+_UNIT_SLACK = 2.0**-23  # a unit vector rounded to float32 has a norm this near to 1
 # A double has no room for the last microseconds of year 9999: `datetime.max` rounds into year 10000.
 _LAST = math.nextafter(datetime.max.replace(tzinfo=UTC).timestamp(), 0.0)
 

@@ -43,12 +43,13 @@ def read_column(
         return EvidenceColumn.absent(store.name, n, Reason.NOT_EMITTED)
     column = EvidenceColumn.absent(store.name, n, Reason.NOT_PERMITTED)
     try:
-        values = np.asarray(observation.columns[emitted], np.float64)
-        reasons = np.asarray(observation.reason(emitted), np.int8)
-    except (TypeError, ValueError, OverflowError):
-        raise MemoryContractError(
-            f"store {store.name!r}: expected numbers for {emitted!r} and its reasons"
-        ) from None
+        values = np.asarray(observation.columns[emitted])
+        reasons = np.asarray(observation.reason(emitted))
+    except (TypeError, ValueError):
+        raise _no_numbers(store, emitted) from None
+    # Text that looks like a number is none: whoever stores it may mean something else by it.
+    if values.size and (values.dtype.kind not in "fiu" or reasons.dtype.kind not in "iu"):
+        raise _no_numbers(store, emitted)
     if not values.shape == reasons.shape == positions.shape:
         raise MemoryContractError(
             f"store {store.name!r}: expected {positions.size} values of {emitted!r}, "
@@ -58,3 +59,9 @@ def read_column(
         raise MemoryContractError(f"store {store.name!r}: unknown reasons for {emitted!r}")
     column.values[positions], column.reasons[positions] = values, reasons
     return column
+
+
+def _no_numbers(store: Store, emitted: str) -> MemoryContractError:
+    return MemoryContractError(
+        f"store {store.name!r}: expected numbers for {emitted!r} and its reasons"
+    )

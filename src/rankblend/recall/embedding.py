@@ -25,15 +25,24 @@ def stored_dimension(catalog: Catalog) -> int | None:
     return None if stored is None else int(stored)
 
 
-def check_embedder(catalog: Catalog, embedder: Embedder | None) -> None:
+def check_embedder(
+    catalog: Catalog, embedder: Embedder | None, *, dimension: int | None = None
+) -> None:
     """Refuse another embedder than the one the file was written with.
+
+    Args:
+        catalog: The file.
+        embedder: None is always accepted.
+        dimension: Assumed of an embedder that states none, so that it need not be asked.
 
     Raises:
         EmbedderMismatchError: Their vectors cannot be compared.
     """
     stored = catalog.get_meta(EMBEDDER)
-    if embedder is not None and stored is not None and stored != identity(embedder):
-        raise EmbedderMismatchError(stored, identity(embedder))
+    if embedder is not None and stored is not None:
+        given = identity(embedder, dimension=embedder_dimension(embedder) or dimension)
+        if given != stored:
+            raise EmbedderMismatchError(stored, given)
 
 
 def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | None) -> list[Record]:
@@ -52,6 +61,9 @@ def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | No
         rows, has_vector = checked(embedder, [items[i].record.text for i in missing], dimension)
         for i, row, has in zip(missing, rows, has_vector, strict=True):
             vectors[i] = row if has else None
+        check_embedder(
+            catalog, embedder, dimension=dimension
+        )  # another process may have reembedded
     embedded = any(vectors[i] is not None for i in missing)
     sizes = {vector.size for vector in vectors if vector is not None}
     expected = dimension if dimension is not None else min(sizes, default=None)
@@ -69,6 +81,13 @@ def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | No
 
 
 def embed_query(catalog: Catalog, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
-    """The vector of a query; None for a text with nothing to read."""
-    rows, has_vector = checked(embedder, [text], stored_dimension(catalog))
+    """The vector of a query; None for a text with nothing to read.
+
+    Raises:
+        EmbedderMismatchError: Another process has embedded the file anew since it was opened.
+        EmbeddingError: The embedder failed.
+    """
+    dimension = stored_dimension(catalog)
+    check_embedder(catalog, embedder, dimension=dimension)
+    rows, has_vector = checked(embedder, [text], dimension)
     return rows[0] if has_vector[0] else None

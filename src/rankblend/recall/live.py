@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import CacheWarning, StoreError
+from rankblend.recall.embedding import stored_dimension
 from rankblend.recall.engine import CATALOG_STORES, Engine
 from rankblend.recall.equivalents import Equivalents
 from rankblend.relevance.scope import Scope
@@ -181,7 +182,7 @@ class LiveEngine(Engine):
         return restored
 
     def _apply(self, changes: Changes) -> None:
-        if not changes.complete:
+        if not changes.complete or (changes and self._reembedded()):
             self._fill_anew()
         elif changes:
             self.follow(
@@ -190,6 +191,14 @@ class LiveEngine(Engine):
                 edges=changes.edges,
                 edges_removed=changes.edges_removed,
             )
+
+    def _reembedded(self) -> bool:
+        """Whether somebody gave the file vectors of another length than a store holds."""
+        dimension = stored_dimension(self.catalog)
+        return any(
+            isinstance(store, VectorStore) and store.dimension not in (None, dimension)
+            for store in self.stores.values()
+        )
 
     def _fill_anew(self) -> None:
         """Too much was written elsewhere to be told one by one: read everything."""

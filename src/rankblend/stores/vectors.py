@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
+from rankblend.kernels.select import leading
 from rankblend.kernels.similarity import dot_rows, pairwise_cosines
 from rankblend.relevance.evidence import is_identifier
 from rankblend.stores.arena import VectorArena, best_rows
 from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
 from rankblend.stores.rows import ScopedRows
 from rankblend.stores.unit_vectors import as_unit, checked_lengths, stacked
+from rankblend.stores.vector_slots import VectorSlots
 
 __all__ = ["VectorStore"]
 
@@ -32,7 +34,8 @@ class VectorStore:
     the stored rows in float64, each by itself: the same memory and query give the same number
     whatever else is asked, and proposals are ordered by that number, then by id.
 
-    Records without a vector are not held. Calls are serialized by a lock, so that a question may
+    A memory without a vector is held too: it is never proposed and has no cosine, but a farther one
+    with its id does not answer in its place. Calls are serialized by a lock, so that a question may
     run in one thread while another writes.
 
     Args:
@@ -64,11 +67,11 @@ class VectorStore:
         self.name = name
         self._lock = threading.RLock()
         self._closed = False
-        self._rows = ScopedRows()
+        self._rows, self._slots = ScopedRows(), VectorSlots()
         self._arena = VectorArena(dimension) if dimension is not None else None
 
     def __len__(self) -> int:
-        """How many memories with a vector it holds."""
+        """How many memories it holds, with a vector or without."""
         with self._lock:
             return len(self._rows)
 
@@ -85,12 +88,12 @@ class VectorStore:
         """Release the vectors; closing twice is harmless."""
         with self._lock:
             self._closed = True
-            self._rows, self._arena = ScopedRows(), None
+            self._rows, self._slots, self._arena = ScopedRows(), VectorSlots(), None
 
     def add(self, records: Sequence[Record]) -> None:
         """Add memories, replacing those with the same key; the last of several with one key counts.
 
-        A record without a vector removes what was held under its key.
+        A memory may gain a vector and lose it again.
 
         Raises:
             InvalidArrayError: A vector of another dimension, with NaN or infinity, or of length
@@ -105,13 +108,10 @@ class VectorStore:
             )
             latest = {(one.key.scope.path, one.key.id): at for at, one in enumerate(records)}
             places = sorted(latest) if not self._rows.size else list(latest)
-            kept = [at for place in places if vectors[at := latest[place]] is not None]
-            if len(kept) < len(latest):
-                self._drop(one.key for one in records if one.vector is None)
-            if dimension is not None:
-                if self._arena is None:
-                    self._arena = VectorArena(dimension)
-                self._replace(self._arena, records, kept, lengths)
+            if dimension is not None and self._arena is None:
+                self._arena = VectorArena(dimension)
+            chosen = [latest[place] for place in places]
+            self._replace([records[at] for at in chosen], lengths[chosen])
             self._tidy()
 
     def remove(self, keys: Sequence[Key]) -> None:
@@ -157,18 +157,18 @@ class VectorStore:
                     sees = (paths, query.reach, id(query.admitted))
                     alike.setdefault(sees, []).append((at, vector))
             for members in alike.values():
-                blocks = self._rows.blocks(queries[members[0][0]], level)
+                blocks = self._slots.blocks(self._rows.blocks(queries[members[0][0]], level))
                 matrix = np.stack([vector for _, vector in members])
                 candidates = best_rows(self._arena, matrix, blocks, limit)
-                for (at, vector), rows in zip(members, candidates, strict=True):
-                    proposed[at] = self._ranked(rows, vector, limit)
+                for (at, vector), slots in zip(members, candidates, strict=True):
+                    proposed[at] = self._ranked(slots, vector, limit)
             return proposed
 
     def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
         """The cosine with each memory, in [−1, 1].
 
-        NaN with reason UNKNOWN for ids that are not held (no vector) or not visible; a query
-        without a vector measures nothing: NaN, NOT_APPLICABLE.
+        NaN with reason UNKNOWN for ids that are not held or not visible, and NOT_APPLICABLE where
+        the memory, or the query, has no vector.
 
         Raises:
             InvalidArrayError: The query's vector has another dimension, NaN, infinity or length 0.
@@ -177,13 +177,14 @@ class VectorStore:
         with self._lock:
             self._check_open()
             vector = self._query_vector(query)
+            rows = self._rows.locate(query, ids)
             cosine = np.full(len(ids), np.nan)
-            reasons = np.full(len(ids), Reason.NOT_APPLICABLE, dtype=np.int8)
+            reasons = np.where(rows < 0, Reason.UNKNOWN, Reason.NOT_APPLICABLE).astype(np.int8)
             if vector is not None:
-                rows = self._rows.locate(query, ids)
-                held = rows >= 0
-                cosine[held] = self._cosines(rows[held], vector)
-                reasons[:] = np.where(held, Reason.PRESENT, Reason.UNKNOWN)
+                slots = self._slots.find(rows)
+                there = slots >= 0
+                cosine[there] = self._cosines(slots[there], vector)
+                reasons[there] = Reason.PRESENT
             return Observation({"cosine": cosine}, {"cosine": reasons})
 
     def observe_many(
@@ -193,17 +194,17 @@ class VectorStore:
         return (self.observe(query, asked) for query, asked in zip(queries, ids, strict=True))
 
     def vectors_of(self, query: StoreQuery, ids: Sequence[str]) -> NDArray[np.float32]:
-        """float32, shape (n, d): the unit vectors, rows of NaN for ids not held or not visible.
+        """float32, shape (n, d): the unit vectors, rows of NaN where there is none to be seen.
 
         d is 0 while no dimension is known.
         """
         with self._lock:
             self._check_open()
             vectors = np.full((len(ids), self.dimension or 0), np.nan, dtype=np.float32)
-            if self._arena is not None:
-                rows = self._rows.locate(query, ids)
-                held = rows >= 0
-                vectors[held] = self._arena.matrix[rows[held]]
+            slots = self._slots.find(self._rows.locate(query, ids))
+            there = slots >= 0
+            if there.any():
+                vectors[there] = self._matrix[slots[there]]
             return vectors
 
     def pairwise(self, query: StoreQuery, ids: Sequence[str]) -> NDArray[np.float64]:
@@ -227,39 +228,33 @@ class VectorStore:
         return as_unit(query.vector, "query.vector", self.dimension)
 
     def _drop(self, keys: Iterable[Key]) -> None:
-        freed = self._rows.remove(keys)
-        if self._arena is not None and len(freed):
-            self._arena.matrix[freed] = 0.0  # forgotten means gone, also before compaction
+        slots = self._slots.find(self._rows.remove(keys))
+        if (slots >= 0).any():
+            self._matrix[slots[slots >= 0]] = 0.0  # forgotten means gone, also before compaction
 
-    def _replace(
-        self,
-        arena: VectorArena,
-        records: Sequence[Record],
-        kept: Sequence[int],
-        lengths: NDArray[np.float64],
-    ) -> None:
-        """Overwrite the vectors of keys held, append the others."""
+    def _replace(self, records: Sequence[Record], lengths: NDArray[np.float64]) -> None:
+        """Enter memories, no key twice.
 
-        def unit(which: Sequence[int]) -> NDArray[np.float32]:
-            return stacked([records[at].vector for at in which], lengths[which])
-
-        new, old, rows = [], [], []
-        for at in kept:
-            row = self._rows.row(records[at].key) if self._rows.size else None
-            if row is None:
-                new.append(at)
-            else:
-                old.append(at)
-                rows.append(row)
-        for start in range(0, len(old), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            arena.matrix[rows[chunk]] = unit(old[chunk])
-        self._rows.renumber(np.array(rows, dtype=np.int64), [records[at].serial for at in old])
+        A memory stays in its row unless it gains or loses its vector; the others go to the end.
+        """
+        rows = [self._rows.row(one.key) if self._rows.size else None for one in records]
+        held = np.array([-1 if row is None else row for row in rows], dtype=np.int64)
+        slots, given = self._slots.find(held), ~np.isnan(lengths)
+        stays = (held >= 0) & ((slots >= 0) == given)
+        for chunk in _chunks(np.flatnonzero(stays & given)):
+            self._matrix[slots[chunk]] = _units(records, lengths, chunk)
+        kept, moved = np.flatnonzero(stays), np.flatnonzero(~stays)
+        self._rows.renumber(held[kept], [records[at].serial for at in kept.tolist()])
         # Vectors first: whatever stops this half-way, rows without a key are never shown.
-        arena.cut(self._rows.size)
-        for start in range(0, len(new), _CHUNK):
-            arena.append(unit(new[start : start + _CHUNK]))
-        self._rows.add([records[at].key for at in new], [records[at].serial for at in new])
+        self._slots.cut(self._rows.size)
+        if self._arena is not None:
+            self._arena.cut(len(self._slots))
+            for chunk in _chunks(moved[given[moved]]):
+                self._arena.append(_units(records, lengths, chunk))
+        self._slots.append(given[moved])
+        self._drop(records[at].key for at in moved[held[moved] >= 0].tolist())
+        new = [records[at] for at in moved.tolist()]
+        self._rows.add([one.key for one in new], [one.serial for one in new])
 
     def _tidy(self) -> None:
         if self._rows.needs_compaction:
@@ -269,27 +264,47 @@ class VectorStore:
 
     def _compact(self) -> None:
         """Sort the rows; the old ones stay in force until the new ones are complete."""
+        rows, slots = copy.copy(self._rows), VectorSlots()
+        order = rows.compact()
+        slots.append(self._slots.occupied[order])
         if self._arena is not None:
-            rows = copy.copy(self._rows)
-            self._arena = self._arena.reordered(rows.compact())
-            self._rows = rows
+            kept = self._slots.find(order)
+            self._arena = self._arena.reordered(kept[kept >= 0])
+        self._rows, self._slots = rows, slots
 
-    def _cosines(self, rows: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float64]:
-        """float64, shape (n,): the evidence, whose bits depend on the row and the query only."""
-        cosines = np.empty(len(rows))
+    @property
+    def _matrix(self) -> NDArray[np.float32]:
+        """float32, shape (slots, d)."""
         if self._arena is None:
-            return cosines
-        for start in range(0, len(rows), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            cosines[chunk] = dot_rows(self._arena.matrix[rows[chunk]], vector)
+            return np.empty((0, 0), dtype=np.float32)
+        return self._arena.matrix
+
+    def _cosines(
+        self, slots: NDArray[np.int64], vector: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """float64, shape (n,): the evidence, whose bits depend on the slot and the query only."""
+        cosines = np.empty(len(slots))
+        for chunk in _chunks(np.arange(len(slots))):
+            cosines[chunk] = dot_rows(self._matrix[slots[chunk]], vector)
         # Unit only up to rounding: two equal vectors may come out at 1 + 1e-8.
         return np.clip(cosines, -1.0, 1.0)
 
     def _ranked(
-        self, rows: NDArray[np.int64], vector: NDArray[np.float32], limit: int
+        self, slots: NDArray[np.int64], vector: NDArray[np.float32], limit: int
     ) -> list[str]:
-        """Ids of the best rows: cosine descending, then id."""
-        ids = self._rows.ids
-        farness = (-self._cosines(rows, vector)).tolist()
-        ranked = sorted(zip(farness, [ids[row] for row in rows.tolist()], strict=True))
-        return [identifier for _, identifier in ranked[:limit]]
+        """Ids of the best slots: cosine descending, then id."""
+        rows, ids = self._slots.rows(slots), self._rows.ids
+        best = leading(rows, [self._cosines(slots, vector)], limit, ids)
+        return [ids[row] for row in best.tolist()]
+
+
+def _chunks(positions: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for start in range(0, len(positions), _CHUNK):
+        yield positions[start : start + _CHUNK]
+
+
+def _units(
+    records: Sequence[Record], lengths: NDArray[np.float64], positions: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The unit vectors of some records, all of which have one."""
+    return stacked([records[at].vector for at in positions.tolist()], lengths[positions])

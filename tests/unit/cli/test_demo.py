@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from rankblend.demo import QUESTION, SCOPE, open_demo
+from rankblend.demo import QUESTION, SCOPE, TrackRecord, open_demo
 from rankblend.profiles import profile_names
+from rankblend.relevance.scope import Scope
+from rankblend.stores.protocol import Key, Reach, Reason, Record, StoreQuery
 
 SECTIONS = (
     r"why #\d+ stands there",
@@ -45,7 +47,13 @@ def test_demo_when_the_terminal_is_narrow_then_every_line_fits(
     assert "Ana: I want my money" in done.out
 
 
-@pytest.mark.parametrize("profile", profile_names())
+@pytest.mark.parametrize(
+    "profile",
+    [
+        name if name in ("crewai", "hindsight") else pytest.param(name, marks=pytest.mark.slow)
+        for name in profile_names()
+    ],
+)
 def test_demo_when_another_preset_ranks_then_it_still_has_something_to_say(
     rankblend: Any, profile: str
 ) -> None:
@@ -73,3 +81,23 @@ def test_demo_memory_when_opened_then_it_has_what_the_screen_says() -> None:
         shown = memory.recall(QUESTION, scope=SCOPE, top=len(memory))
         assert {str(match.memory.scope.root) for match in shown} == {"tenant:northwind"}
         assert "bruno" not in " ".join(match.memory.text.casefold() for match in shown)
+
+
+def test_track_record_when_one_id_is_at_two_scopes_equally_near_then_writing_order_plays_no_part() -> (
+    None
+):
+    user = Scope.parse("user:7")
+    scopes = [user / "session:1", user / "session:2"]
+    records = [
+        Record(Key(scope, "p"), "Refund", metadata={"runs": runs})
+        for scope, runs in zip(scopes, (3, 5), strict=True)
+    ]
+    query = StoreQuery("refund", [user], reach=Reach.SUBTREE)
+    for written in (records, records[::-1]):
+        store = TrackRecord()
+        store.add(written)
+        # Both are at distance 0: the least path decides.
+        assert store.observe(query, ["p"]).columns["runs"].tolist() == [3.0]
+        assert store.observe(query, ["p"]).reason("age_last_run").tolist() == [
+            Reason.NOT_APPLICABLE
+        ]

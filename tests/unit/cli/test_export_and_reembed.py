@@ -78,6 +78,7 @@ def test_command_when_the_file_is_missing_then_none_is_made(
     assert not db.exists()
 
 
+@pytest.mark.slow
 def test_export_when_interrupted_then_no_file_appears(
     command: list[str], environment: Mapping[str, str], tmp_path: Path
 ) -> None:

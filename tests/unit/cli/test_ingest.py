@@ -195,10 +195,11 @@ def test_ingest_when_the_file_is_no_locomo_then_it_says_what_it_expected(
     assert "this is not LoCoMo" in done.errors[0]
 
 
+@pytest.mark.slow
 def test_ingest_when_interrupted_then_whole_batches_are_kept_and_the_exit_code_is_130(
     command: list[str], environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    source, db, total = tmp_path / "big.jsonl", tmp_path / "m.db", 60_000
+    source, db, total = tmp_path / "big.jsonl", tmp_path / "m.db", 20_000
     with source.open("w", encoding="utf-8") as file:
         for number in range(total):
             file.write(f'{{"id": "m{number}", "text": "number {number}", "scope": "user:1"}}\n')
@@ -211,7 +212,7 @@ def test_ingest_when_interrupted_then_whole_batches_are_kept_and_the_exit_code_i
         env={**environment, "TERM": "xterm"},
     )
     os.close(terminal)
-    shown = _read_until(screen, lambda text: re.search(r"[1-9]\d*/60000", text) is not None)
+    shown = _read_until(screen, lambda text: re.search(r"[1-9]\d*/20000", text) is not None)
     process.send_signal(signal.SIGINT)
     shown += _read_until(screen, lambda text: False)
     out, _ = process.communicate(timeout=60)

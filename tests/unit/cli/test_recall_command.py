@@ -90,7 +90,8 @@ def test_recall_when_explained_then_the_last_column_adds_up(rankblend: Any, note
     lines = done.out.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("p1: rank 1 of"))
     end = next(n for n, line in enumerate(lines) if line.startswith("score"))
-    added = [float(found) for line in lines[start:end] for found in re.findall(r"\+(0\.\d+)", line)]
+    rows = [line for line in lines[start:end] if not line.startswith(" ")]  # not those of nodes
+    added = [float(found) for line in rows for found in re.findall(r"\+(0\.\d+)", line)]
     assert len(added) >= 2
     assert sum(added) == pytest.approx(float(lines[end].split()[-1]), abs=0.0002)
     assert load_profile("default").hash[:12] in done.out
@@ -227,8 +228,8 @@ def test_recall_when_as_of_names_no_zone_then_it_is_read_as_utc(
         (["--scope", TENANT, "--top", "-1"], "top: expected None or an integer ≥ 0"),
         (["--scope", TENANT, "--weight", "keyword"], "--weight: expected name=number"),
         (["--scope", TENANT, "--weight", "keyword=much"], "--weight: expected name=number"),
-        (["--scope", TENANT, "--weight", "keyword=-1"], "score.weights.keyword"),
-        (["--scope", TENANT, "--weight", "keyowrd=1"], 'did you mean "keyword"?'),
+        (["--scope", TENANT, "--weight", "salience=-1"], "score.weights.salience"),
+        (["--scope", TENANT, "--weight", "similarty=1"], 'did you mean "similarity"?'),
         (["--scope", TENANT, "--as-of", "yesterday"], "as_of: expected ISO 8601"),
         (["--scope", TENANT, "--profile", "crewia"], 'unknown profile "crewia": did you mean "crewai"?'),
         (["--scope", TENANT, "--compare", "crewia"], 'did you mean "crewai"?'),
@@ -344,3 +345,19 @@ def test_recall_when_debugging_is_asked_for_then_the_error_is_raised(
     arguments = ("recall", "x", "--db", tmp_path / "none.db", "--scope", TENANT)
     assert "Traceback" not in program(*arguments).err
     assert "Traceback" in program(*arguments, env={"RANKBLEND_DEBUG": "1"}).err
+
+
+@pytest.mark.slow
+def test_recall_when_the_embedder_is_down_then_a_line_says_so_and_strict_fails(
+    rankblend: Any, notes: Path
+) -> None:
+    # Nothing listens on port 9 of this machine; the client tries three times.
+    down = ("--embedder", "http:model@http://127.0.0.1:9/v1")
+    done = rankblend("recall", "refunds", "--db", notes, "--scope", TENANT, *down)
+    assert done.code == 0
+    assert "Refunds over 500" in done.out
+    assert done.err.startswith("degraded: store 'embedder' failed (EmbeddingError) during embed")
+    done = rankblend("recall", "refunds", "--db", notes, "--scope", TENANT, *down, "--strict")
+    assert (done.code, done.out) == (1, "")
+    assert len(done.errors) == 1
+    assert "failed during embed" in done.errors[0]

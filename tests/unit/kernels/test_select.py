@@ -7,38 +7,75 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError
-from rankblend.kernels.select import duplicate_penalties, duplicate_penalty, mmr, top_positions
+from rankblend.kernels.select import duplicate_penalties, kth_greatest, leading, mmr
 
 NAN = math.nan
 COPIES = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
 
-def test_top_positions_when_tied_then_by_position() -> None:
-    assert top_positions(np.array([0.5, 0.9, 0.5, 0.9, 0.1]), 3).tolist() == [1, 3, 0]
+def test_leading_when_tied_then_by_name_whatever_the_order_of_the_items() -> None:
+    names = ["d", "b", "é", "a", "B"]
+    for items in ([0, 1, 2, 3, 4], [4, 2, 0, 3, 1]):
+        found = leading(np.array(items), [np.full(5, 0.5)], 4, names)
+        assert [names[item] for item in found] == ["B", "a", "b", "d"]
 
 
-def test_top_positions_when_absent_then_never_chosen() -> None:
-    assert top_positions(np.array([NAN, 0.0, NAN, -math.inf]), 4).tolist() == [1, 3]
+def test_leading_when_the_first_key_ties_then_the_next_one_decides() -> None:
+    first, second = np.array([0.5, 0.9, 0.5, 0.5]), np.array([1.0, 0.0, 3.0, 1.0])
+    assert leading(np.arange(4), [first, second], 3, "dcba").tolist() == [1, 2, 3]
+    assert leading(np.arange(4), [], 2, "dcba").tolist() == [3, 2]
 
 
-@pytest.mark.parametrize(("k", "expected"), [(0, []), (1, [1]), (2, [1, 0]), (99, [1, 0])])
-def test_top_positions_when_k_varies_then_at_most_what_there_is(
-    k: int, expected: list[int]
+def test_leading_when_absent_then_last_and_like_minus_infinity() -> None:
+    values = np.array([NAN, 0.0, NAN, -math.inf])
+    assert leading(np.arange(4), [values], 4, "dcba").tolist() == [1, 3, 2, 0]
+    assert leading(np.arange(4), [values], 2, "dcba").tolist() == [1, 3]
+
+
+def test_leading_when_items_are_some_of_many_then_names_are_theirs() -> None:
+    values = np.array([0.1, 0.2, 0.2])
+    assert leading(np.array([7, 2, 5]), [values], 2, "hgfedcba").tolist() == [5, 2]
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(0, []), (1, [1]), (2, [1, 0]), (99, [1, 0])])
+def test_leading_when_the_limit_varies_then_at_most_what_there_is(
+    limit: int, expected: list[int]
 ) -> None:
-    result = top_positions(np.array([0.1, 0.2]), k)
+    result = leading(np.arange(2), [np.array([0.1, 0.2])], limit, "ab")
     assert result.tolist() == expected
     assert result.dtype == np.int64
+    assert leading(np.arange(0), [np.array([])], limit, "").tolist() == []
 
 
-def test_top_positions_when_empty_then_empty() -> None:
-    assert top_positions(np.array([]), 3).tolist() == []
+def test_leading_when_few_tie_at_the_boundary_then_nobody_is_ranked() -> None:
+    def ranks() -> Any:
+        raise AssertionError("ranks were asked for")
+
+    values = np.array([0.5, 0.9, 0.5, 0.1])
+    assert leading(np.arange(4), [values], 2, "dcba", ranks=ranks).tolist() == [1, 2]
+
+
+def test_leading_when_a_key_does_not_fit_then_refused() -> None:
+    for key in (np.zeros(3), np.zeros((2, 1))):
+        with pytest.raises(InvalidArrayError, match="key"):
+            leading(np.arange(2), [np.zeros(2), key], 1, "ab")
+
+
+def test_kth_greatest_when_the_sample_misleads_then_still_exact() -> None:
+    values = np.zeros(4096)
+    values[::16] = np.arange(256) + 1.0  # every sampled value is great, no other one is
+    assert kth_greatest(values, 100) == 157.0
+    assert kth_greatest(values, 300) == 0.0
+    values = np.arange(4096.0)
+    values[::16] = -1.0  # every sampled value is small
+    assert kth_greatest(values, 3) == 4093.0
 
 
 @pytest.mark.parametrize("k", [-1, 1.0, True, None])
-def test_selection_when_k_is_no_count_then_refused(k: Any) -> None:
-    with pytest.raises(InvalidArgumentError):
-        top_positions(np.zeros(2), k)
-    with pytest.raises(InvalidArgumentError):
+def test_selection_when_a_count_is_none_then_refused(k: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="limit"):
+        leading(np.arange(2), [np.zeros(2)], k, "ab")
+    with pytest.raises(InvalidArgumentError, match="k:"):
         mmr(np.zeros(3), COPIES, k, 0.5)
 
 
@@ -54,8 +91,7 @@ def test_mmr_when_compared_with_all_instead_of_the_chosen_then_it_would_differ()
 
 
 def test_mmr_when_the_trade_off_is_one_then_the_top() -> None:
-    scores = np.array([0.2, 0.9, 0.9])
-    assert mmr(scores, COPIES, 3, 1.0).tolist() == top_positions(scores, 3).tolist()
+    assert mmr(np.array([0.2, 0.9, 0.9]), COPIES, 3, 1.0).tolist() == [1, 2, 0]
 
 
 def test_mmr_when_the_trade_off_is_zero_then_position_then_difference() -> None:
@@ -79,10 +115,10 @@ def test_mmr_when_k_is_beyond_the_ends_then_none_or_all(k: int) -> None:
     assert mmr(np.array([]), np.zeros((0, 0)), k, 0.5).size == 0
 
 
-def test_duplicate_penalty_when_a_copy_scores_lower_then_it_sinks() -> None:
-    # 0.8·(1 − 0.5·0.9) = 0.44
-    result = duplicate_penalty(np.array([0.9, 0.8, 0.5]), COPIES, 0.5)
-    np.testing.assert_allclose(result, [0.9, 0.44, 0.5], rtol=1e-15)
+def test_duplicate_penalties_when_a_copy_scores_lower_then_it_sinks() -> None:
+    # 1 − 0.5·0.9 = 0.55
+    result = duplicate_penalties(np.array([0.9, 0.8, 0.5]), COPIES, 0.5)
+    np.testing.assert_allclose(result, [1.0, 0.55, 1.0], rtol=1e-15)
 
 
 def test_duplicate_penalties_when_equal_scores_then_they_leave_one_another_alone() -> None:
@@ -131,4 +167,4 @@ def test_selection_when_arrays_do_not_fit_then_refused(scores: Any, similarity: 
     with pytest.raises(InvalidArrayError):
         mmr(scores, similarity, 1, 0.5)
     with pytest.raises(InvalidArrayError):
-        duplicate_penalty(scores, similarity, 0.5)
+        duplicate_penalties(scores, similarity, 0.5)

@@ -10,6 +10,7 @@ import pytest
 
 import rankblend as rb
 from rankblend.embedders import from_callable
+from rankblend.recall import stored_embedder
 
 Open = Callable[..., rb.Memory]
 Told = Callable[..., Any]
@@ -77,7 +78,7 @@ def test_recall_when_a_memory_has_no_vector_then_similarity_is_absent_not_zero(
     assert result[0].signals.similarity is None
     # Its keyword signal alone makes the score: no half of it is lost to the missing one.
     assert result[0].score == result[0].signals.keyword
-    assert reason(result, "bare", "similarity") == "not held by the store"
+    assert reason(result, "bare", "similarity") == "not applicable"
 
 
 def test_recall_when_there_is_no_embedder_then_similarity_is_not_applicable(
@@ -275,3 +276,56 @@ def test_stores_when_a_signal_store_is_added_then_its_signals_count(
     assert result.ids == ("b", "a")
     assert result[0].signals.liked == 1.0
     assert reason(result, "a", "liked") == "not held by the store"
+
+
+def test_structured_when_preferences_and_links_speak_then_the_greater_counts(
+    memory: rb.Memory, profile: Profile
+) -> None:
+    structured = profile(
+        """
+        [signals.structured]
+        evidence = "structured"
+        curve = "identity"
+        [score]
+        compose = "weighted_mean"
+        weights = { structured = 1.0 }
+        """
+    )
+    memory.remember(
+        "arrived broken", scope=USER, id="linked", links=["order 12"], metadata={"lang": "de"}
+    )
+    memory.remember(
+        "arrived late", scope=USER, id="liked", links=["late", "order 12"], metadata={"lang": "en"}
+    )
+    memory.remember("neither", scope=USER, id="neither", metadata={"lang": "fr"})
+    asked: dict[str, Any] = {
+        "scope": USER,
+        "profile": structured,
+        "prefer": {"lang": "en"},
+        "top": 9,
+    }
+    result = memory.recall("what of order 12?", **asked, seeds=["neither"])
+    values = {match.memory.id: match.signals.structured for match in result}
+    # One hop from order 12: 1/2, more than the 0 of another language; en: 1, more than 1/2.
+    assert {name: values[name] for name in ("linked", "liked")} == {"linked": 0.5, "liked": 1.0}
+
+
+def test_tokenizer_when_given_then_words_are_what_it_says(opened: Open) -> None:
+    memory = opened(tokenizer=lambda text: text.casefold().split("|"))
+    memory.remember("green tea|milk", scope=USER, id="m")
+    assert memory.recall("tea", scope=USER).ids == ()
+    assert memory.recall("Green Tea", scope=USER).ids == ("m",)
+
+
+def test_stored_embedder_when_asked_of_a_file_then_it_names_who_wrote_it(
+    opened: Open, tmp_path: Any
+) -> None:
+    path = tmp_path / "m.db"
+    assert stored_embedder(path) is None
+    assert not path.exists()
+    with opened(path) as memory:
+        memory.remember("tea", scope=USER)
+    assert stored_embedder(path) is None
+    with opened(path, embedder=EAST) as memory:
+        memory.remember("tea", scope=USER)
+    assert stored_embedder(path) == "east/2"

@@ -381,6 +381,28 @@ def test_layers_when_only_keywords_are_permitted_then_a_vector_neither_proposes_
     assert memory.recall("", scope=USER).ids == ("open",)
 
 
+def test_layers_when_half_of_what_a_store_says_is_permitted_then_that_half_counts(
+    opened: Open, profile: Profile
+) -> None:
+    text = """
+    [signals.overlap]
+    evidence = "coverage"
+    curve = "identity"
+    [signals.keyword]
+    evidence = "bm25"
+    curve = { saturation = { c = 6 } }
+    [score]
+    compose = "weighted_mean"
+    weights = { overlap = 0.5, keyword = 0.5 }
+    """
+    layers = {"notes": rb.LayerPolicy(permitted=["coverage"])}
+    memory = opened(layers=layers, profile=profile(text))
+    memory.remember("refund policy", scope=USER, id="m", layer="notes")
+    result = memory.recall("refund order", scope=USER)
+    assert dict(result[0].signals.present()) == {"overlap": 0.5}
+    assert result.explain("m").rows[1].why == "not permitted"
+
+
 def test_layers_when_a_store_is_permitted_by_name_then_that_one_only(
     opened: Open, told: Told, profile: Profile
 ) -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog, Filters
-from rankblend.stores.catalog.leading import kth_greatest
 from rankblend.stores.layers import (
     DEFAULT_LAYERS,
     LayerPolicy,
@@ -334,31 +333,6 @@ def test_leading_when_random_then_as_sorting_everything_says(
         ]
         found = catalog.leading(query, limit, ("salience", "expires"), level=level, present=present)
         assert found == [identifier for *_, identifier in sorted(rows)][:limit]
-
-
-@given(
-    st.lists(
-        st.sampled_from([-np.inf, 0.0, 0.5, 1.0, 2.0]) | st.floats(0, 1), min_size=1, max_size=9
-    ),
-    st.integers(1, 400),
-    st.integers(1, 2000),
-)
-def test_kth_greatest_when_random_then_as_sorting_says(
-    few: list[float], repeats: int, k: int
-) -> None:
-    values = np.tile(np.array(few), repeats)
-    k = min(k, len(values))
-    assert kth_greatest(values, k) == np.sort(values)[-k]
-
-
-def test_kth_greatest_when_the_sample_misleads_then_still_exact() -> None:
-    values = np.zeros(4096)
-    values[::16] = np.arange(256) + 1.0  # every sampled value is great, no other one is
-    assert kth_greatest(values, 100) == 157.0
-    assert kth_greatest(values, 300) == 0.0
-    values = np.arange(4096.0)
-    values[::16] = -1.0  # every sampled value is small
-    assert kth_greatest(values, 3) == 4093.0
 
 
 def test_leading_when_the_limit_is_negative_then_refused() -> None:

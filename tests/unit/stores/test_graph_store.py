@@ -143,10 +143,10 @@ class TestContract:
     def test_import_when_nothing_is_asked_then_no_engine_is_loaded(self) -> None:
         code = (
             "import sys, rankblend.stores.graph as g\n"
-            "from rankblend.stores.protocol import StoreQuery, Seed\n"
+            "from rankblend.stores.protocol import Edge, Edge, Seed, StoreQuery\n"
             "from rankblend.relevance.scope import Scope\n"
             "s = g.GraphStore(); q = StoreQuery('x', (Scope.parse('a:1'),), seeds=(Seed('b'),))\n"
-            "s.add_edges([g.Edge('a:1', 'b', 'c')]); s.propose(q, 3)\n"
+            "s.add_edges([Edge('a:1', 'b', 'c')]); s.propose(q, 3)\n"
             "s.observe(q, ['b'], {'hops', 'activation'})\n"
             "print({'networkx', 'scipy', 'faiss', 'sqlite3'} & set(sys.modules))"
         )

@@ -126,10 +126,11 @@ def test_observe_gives_the_cosine_and_the_same_reason_for_unknown_and_invisible(
     assert seen.reason("cosine").tolist() == [present, unknown, unknown, present, unknown]
 
 
-def test_observe_without_a_query_vector_is_not_applicable(store):
-    seen = store.observe(asking(None), ["east", "never"])
+def test_observe_without_a_query_vector_tells_only_what_is_held(store):
+    seen = store.observe(asking(None), ["east", "never", "secret", "west"])
     assert np.isnan(seen.columns["cosine"]).all()
-    assert seen.reason("cosine").tolist() == [Reason.NOT_APPLICABLE] * 2
+    absent, unknown = Reason.NOT_APPLICABLE, Reason.UNKNOWN
+    assert seen.reason("cosine").tolist() == [absent, unknown, unknown, absent]
 
 
 def test_observe_of_no_ids_and_of_an_empty_store(store):
@@ -194,15 +195,78 @@ def test_the_first_add_is_sorted_whatever_its_order(store):
     assert store._rows.sorted_rows == 5
 
 
-def test_add_of_a_record_without_vector_holds_nothing_and_removes_the_old_one(store):
-    store.add([record("blank", None), record("east", None)])
-    assert len(store) == 4
-    assert store.propose(asking([1, 0]), 10) == ["north", "west"]
+def test_add_of_a_record_without_vector_is_held_but_never_proposed(store):
+    store.add([record("blank", None, serial=5)])
+    assert len(store) == 6
+    for query in (asking([1, 0]), asking([1, 0], admitted=np.ones(6, dtype=bool))):
+        assert store.propose(query, 10) == ["east", "north", "west"]
+    seen = store.observe(asking([1, 0]), ["blank", "east"])
+    assert np.isnan(seen.columns["cosine"]).tolist() == [True, False]
+    assert seen.reason("cosine").tolist() == [Reason.NOT_APPLICABLE, Reason.PRESENT]
+    assert np.isnan(store.vectors_of(asking(None), ["blank"])).all()
+    assert np.isnan(store.pairwise(asking(None), ["blank", "east"])[0]).all()
+    store.remove([Key(TENANT, "blank")])
+    assert len(store) == 5
+    assert store.observe(asking([1, 0]), ["blank"]).reason("cosine").tolist() == [Reason.UNKNOWN]
+
+
+def test_a_memory_without_vector_hides_a_farther_one_with_its_id(store):
+    store.add([record("east", None, scope=USER, serial=5)])
+    near, far = asking([1, 0], scope=USER), asking([1, 0])
+    assert store.propose(near, 10) == ["northeast", "north", "west"]
+    assert store.propose(near, 10, level=1) == ["north", "west"]
+    seen = store.observe(near, ["east"])
+    assert np.isnan(seen.columns["cosine"]).all()
+    assert seen.reason("cosine").tolist() == [Reason.NOT_APPLICABLE]
+    assert np.isnan(store.vectors_of(near, ["east"])).all()
+    assert store.observe(far, ["east"]).columns["cosine"].tolist() == [1.0]
+    without = asking([1, 0], scope=USER, admitted=np.array([True] * 5))  # serial 5 is out
+    assert store.observe(without, ["east"]).columns["cosine"].tolist() == [1.0]
+    store.remove([Key(USER, "east")])
+    assert store.propose(near, 1) == ["east"]
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_memory_may_gain_a_vector_and_lose_it(store, compacted):
+    ways = [None, [0, -1], [0, 1], None, None, [1, 0]]
+    for vector in ways:
+        store.add([record("east", vector, serial=9)])
+        if compacted:
+            store._compact()
+        assert len(store) == 5
+        seen = store.observe(asking([1, 0]), ["east", "north", "west"])
+        expected = np.nan if vector is None else vector[0]
+        assert np.array_equal(seen.columns["cosine"], [expected, 0, -1], equal_nan=True)
+        first = ["east"] if vector == [1, 0] else []
+        query = asking([1, 0], admitted=np.array([False, True, True] + [False] * 6 + [True]))
+        proposed = store.propose(query, 10)
+        assert sorted(proposed) == sorted(["north", "west"] + ["east"] * (vector is not None))
+        assert proposed[: len(first)] == first
     store.add([record("east", None), record("east", [1, 0])])
     assert store.propose(asking([1, 0]), 1) == ["east"]
-    empty = VectorStore()
-    empty.add([record("blank", None)])
-    assert (len(empty), empty.dimension) == (0, None)
+    store.add([record("east", [1, 0]), record("east", None)])
+    assert store.propose(asking([1, 0]), 1) == ["north"]
+
+
+def test_memories_without_vector_fix_no_dimension_and_take_no_vector_memory():
+    store = VectorStore()
+    store.add([record(name, None) for name in ("c", "a", "b")])
+    assert (len(store), store.dimension) == (3, None)
+    assert store.propose(asking([1, 0]), 10) == []
+    assert store.observe(asking([1, 0]), ["a"]).reason("cosine").tolist() == [Reason.NOT_APPLICABLE]
+    assert store.vectors_of(asking(None), ["a"]).shape == (1, 0)
+    assert np.isnan(store.pairwise(asking(None), ["a", "b"])).all()
+    store._compact()
+    store.add([record("d", [1, 0, 0]), record("b", [0, 1, 0])])
+    assert (len(store), store.dimension, len(store._arena)) == (4, 3, 2)
+    assert store.propose(asking([1, 0, 0]), 10) == ["d", "b"]
+    store._compact()
+    assert store.propose(asking([0, 1, 0]), 10) == ["b", "d"]
+
+
+def test_a_vector_lost_is_out_of_memory_at_once(store):
+    store.add([record("east", None)])
+    assert (store._arena.matrix == [0, 0]).all(axis=1).sum() == 1
 
 
 def test_remove_takes_a_memory_out_of_every_answer_and_out_of_memory(store):

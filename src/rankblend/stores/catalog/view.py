@@ -10,11 +10,10 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError
+from rankblend.kernels.select import leading
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.fields import MetadataSource, RowFields
 from rankblend.stores.catalog.filters import Filters
-from rankblend.stores.catalog.leading import leading_rows
 from rankblend.stores.catalog.visibility import admitted
 from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
 from rankblend.stores.protocol import Key, Record, StoreQuery
@@ -175,14 +174,16 @@ class MemoryView:
             by: Columns, the first one first; ties go to the next, then to the least id.
             level: Only memories exactly this many levels up; None for all.
             present: Leave out memories whose first column is absent; else absent is last.
+
+        Raises:
+            InvalidArgumentError: A negative limit.
         """
-        if limit < 0:
-            raise InvalidArgumentError(f"limit: expected a count ≥ 0, got {limit}")
         with self._reading():
-            rows = self._columns.rows.visible(query, level)
-            if not limit or not len(rows):
-                return []
+            known = self._columns.rows
+            rows = known.visible(query, level)
+            values = [self._columns.values(name, rows) for name in by]
             if present:
-                rows = rows[~np.isnan(self._columns.values(by[0], rows))]
-            ids = self._columns.rows.ids
-            return [ids[row] for row in leading_rows(self._columns, rows, by, limit)]
+                kept = ~np.isnan(values[0])
+                rows, values = rows[kept], [column[kept] for column in values]
+            best = leading(rows, values, limit, known.ids, ranks=lambda: known.id_ranks)
+            return [known.ids[row] for row in best.tolist()]

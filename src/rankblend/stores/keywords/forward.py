@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.stores.keywords.growing import Growing
+from rankblend.stores.growing import Growing
 
 __all__ = ["ForwardIndex", "narrowed", "ragged"]
 

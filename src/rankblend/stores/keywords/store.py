@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
+from rankblend.kernels.select import leading
 from rankblend.stores.keywords.analysis import Analysis, Tokenizer
 from rankblend.stores.keywords.corpus import Corpora
 from rankblend.stores.keywords.index import TokenIndex
@@ -156,7 +156,8 @@ class KeywordStore:
             if not limit or not len(question.stems):
                 return []
             rows, scores = self._matches(question, self._rows.blocks(query, level))
-            return self._best(rows, scores, limit)
+            ids = self._rows.ids
+            return [ids[row] for row in leading(rows, [scores], limit, ids).tolist()]
 
     def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
         """``bm25`` and ``coverage`` of each id; see `Store.observe`.
@@ -302,17 +303,3 @@ class KeywordStore:
         rows, slots = np.unique(found.rows, return_inverse=True)
         scores = question.scores(found, lengths, slots, len(rows))
         return rows[scores > 0], scores[scores > 0]
-
-    def _best(self, rows: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[str]:
-        """The ids of the ``limit`` highest scores, best first, ties by id."""
-        ids = self._rows.ids
-        if len(rows) > limit:
-            boundary = np.partition(scores, len(scores) - limit)[-limit]
-            above = scores > boundary
-            tied = [ids[row] for row in rows[scores == boundary].tolist()]
-            rows, scores = rows[above], scores[above]
-            last = heapq.nsmallest(limit - len(rows), tied)
-        else:
-            last = []
-        pairs = zip((-scores).tolist(), [ids[row] for row in rows.tolist()], strict=True)
-        return [identifier for _, identifier in sorted(pairs)] + last

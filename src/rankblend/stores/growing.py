@@ -30,6 +30,10 @@ class Growing:
         """What was added so far, as a view; adding may leave it behind."""
         return self._data[: self._size]
 
+    def cut(self, size: int) -> None:
+        """Drop what lies behind the first ``size``."""
+        self._size = min(self._size, size)
+
     def extend(self, values: NDArray[np.integer]) -> None:
         """Add values at the end."""
         size = self._size + len(values)
