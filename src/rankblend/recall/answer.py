@@ -10,12 +10,12 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import MemoryContractError
 from rankblend.recall.asked import Asked, masked, permitted_positions
 from rankblend.recall.asking import Failure, Outcome, Request, Round
 from rankblend.recall.candidates import Candidates, EvidenceColumn, group_equivalents
 from rankblend.recall.columns import read_column
 from rankblend.recall.engine import Engine
+from rankblend.recall.lock import asked_by
 from rankblend.recall.match import Recall, matches_from
 from rankblend.recall.pool import SEEDS_PER_STORE, Proposals, join_proposals, seeds_from
 from rankblend.recall.question import Question, Serving
@@ -34,6 +34,9 @@ from rankblend.stores.vectors import VectorStore
 __all__ = ["answer"]
 
 
+_ATTEMPTS = 4
+
+
 @frozen(eq=False)
 class _Proposed:
     levels: Proposals
@@ -41,7 +44,20 @@ class _Proposed:
 
 
 def answer(engine: Engine, question: Question) -> Round[Recall]:
-    """The recall as rounds of requests; see `rankblend.recall.asking`."""
+    """The recall as rounds of requests; see `rankblend.recall.asking`.
+
+    When another process writes while it is going on, texts and decisions could differ, and it is
+    done again; the last attempt stands, without what was erased meanwhile.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        recall = yield from _attempt(engine, question)
+        if engine.view.is_current():
+            return recall
+        engine.refresh()
+    return (yield from _attempt(engine, question))
+
+
+def _attempt(engine: Engine, question: Question) -> Round[Recall]:
     failures: list[Failure] = []
     notes: list[str] = []
     vector = yield from _embed(question, failures)
@@ -56,7 +72,7 @@ def answer(engine: Engine, question: Question) -> Round[Recall]:
             preferred=question.prefer,
         )
         asked = Asked(engine, question, query)
-        proposals, overall = yield from _propose(asked, failures, notes)
+        proposals, overall = yield from _propose(asked, failures)
         sources = join_proposals(proposals, question.profile.pool.max)
         ids = tuple(sources)
         keys = asked.keys(ids)
@@ -96,7 +112,7 @@ def _embed(question: Question, failures: list[Failure]) -> Round[NDArray[np.floa
 
 
 def _propose(
-    asked: Asked, failures: list[Failure], notes: list[str]
+    asked: Asked, failures: list[Failure]
 ) -> Round[tuple[dict[str, Proposals], tuple[Seed, ...]]]:
     """Unseeded stores first; then the seeded ones, with the others' best as seeds."""
     seeded = {n: s for n, s in asked.proposers.items() if getattr(s, "seeded", False)}
@@ -109,14 +125,14 @@ def _propose(
         for store in unseeded.values()
     ]
     for name, proposed in _proposed(unseeded, outcomes, failures):
-        proposals[name] = _known(asked, name, proposed.levels, notes)
+        proposals[name] = _known(asked, name, proposed.levels)
         seeds += seeds_from(name, proposed.overall)
     given = tuple(seeds)
     outcomes = yield [
         _proposing(asked, store, asked.seeded_query_for(store, given)) for store in seeded.values()
     ]
     for name, proposed in _proposed(seeded, outcomes, failures):
-        proposals[name] = _known(asked, name, proposed.levels, notes)
+        proposals[name] = _known(asked, name, proposed.levels)
     return proposals, given
 
 
@@ -135,7 +151,7 @@ def _proposing(
         overall = store.propose(query, SEEDS_PER_STORE) if seeds_wanted else ()
         return _Proposed(per_level, overall)
 
-    return Request(store.name, "propose", call)
+    return Request(store.name, "propose", asked_by(asked.engine.lock, call))
 
 
 def _proposed(
@@ -150,23 +166,8 @@ def _proposed(
     return found
 
 
-def _known(asked: Asked, name: str, proposals: Proposals, notes: list[str]) -> Proposals:
-    """Proposals without ids the catalog does not hold at all: a store of the user's may lag.
-
-    Raises:
-        MemoryContractError: What was proposed is no text.
-    """
-    everything = [identifier for ids in proposals.values() for identifier in ids]
-    if not all(isinstance(identifier, str) for identifier in everything):
-        raise MemoryContractError(f"store {name!r}: expected ids as text from propose")
-    strangers = asked.engine.view.strangers(everything)
-    if not strangers:
-        return proposals
-    notes.append(f"store {name!r} proposed ids that do not exist; they were left out")
-    return {
-        level: [identifier for identifier in ids if identifier not in strangers]
-        for level, ids in proposals.items()
-    }
+def _known(asked: Asked, name: str, proposals: Proposals) -> Proposals:
+    return {level: asked.checked(name, ids) for level, ids in proposals.items()}
 
 
 def _observe(
@@ -241,8 +242,10 @@ def _observing(
     else:
         query = asked.query_for(store)
     if isinstance(store, GraphStore):
-        return Request(store.name, "observe", partial(store.observe, query, ids, wanted=wanted))
-    return Request(store.name, "observe", partial(store.observe, query, ids))
+        call = partial(store.observe, query, ids, wanted=wanted)
+        return Request(store.name, "observe", asked_by(asked.engine.lock, call))
+    call = partial(store.observe, query, ids)
+    return Request(store.name, "observe", asked_by(asked.engine.lock, call))
 
 
 def _vectors(asked: Asked, ids: Sequence[str]) -> NDArray[np.float32] | None:

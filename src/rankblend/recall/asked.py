@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from rankblend.errors import MemoryContractError
@@ -34,7 +35,7 @@ class Asked:
         self.proposers = {
             name: store
             for name, store in working.items()
-            if _reads(scored, store) or (question.blank and name in CATALOG_STORES)
+            if (name in CATALOG_STORES if question.blank else _reads(scored, store))
         }
 
     def query_for(self, store: Store) -> StoreQuery:
@@ -63,19 +64,34 @@ class Asked:
             return None
         return range(max(len(scope) for scope in self.question.scopes))
 
-    def keys(self, ids: Sequence[str]) -> tuple[Key, ...]:
-        """The memory behind each proposed id.
+    def checked(self, store: str, ids: Sequence[str]) -> list[str]:
+        """A store's proposals; what it may not propose is an error, whatever else holds.
+
+        A store of the user's answers a query "as of" a time from the present: what this query sees
+        now and did not see then is left out.
 
         Raises:
-            MemoryContractError: One of them is not visible to this query.
+            MemoryContractError: Something else than ids, or an id that is not visible to this query
+                or unknown: the same words for both, so that neither tells that it exists.
         """
+        if not all(isinstance(identifier, str) for identifier in ids):
+            raise MemoryContractError(f"store {store!r}: expected ids as text from propose")
         found = self.engine.view.locate(self.query, ids)
-        if any(key is None for key in found):
+        missing = [i for i, key in zip(ids, found, strict=True) if key is None]
+        if missing and self.engine.present is not None:
+            present = self.engine.present.locate(evolve(self.query, admitted=None), missing)
+            missing = [i for i, key in zip(missing, present, strict=True) if key is None]
+        if missing:
             raise MemoryContractError(
-                "a store proposed a memory that this query may not see; stores must apply "
-                "visibility and query.admitted before the limit"
+                f"store {store!r} proposed a memory that is not visible to this query or unknown; "
+                "a store applies visibility and query.admitted before the limit, and drops what "
+                "was removed"
             )
-        return tuple(key for key in found if key is not None)
+        return [i for i, key in zip(ids, found, strict=True) if key is not None]
+
+    def keys(self, ids: Sequence[str]) -> tuple[Key, ...]:
+        """The memory behind each checked id."""
+        return tuple(key for key in self.engine.view.locate(self.query, ids) if key is not None)
 
     def sees(self, identifier: str) -> bool:
         """Whether the query may see a memory of this id, now."""

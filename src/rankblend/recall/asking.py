@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from rankblend.errors import MemoryContractError, StoreFailedError, StoreTimeoutError
+from rankblend.errors import StoreFailedError, StoreTimeoutError
 from rankblend.stores.protocol import Reason
 
 __all__ = ["Failure", "Outcome", "Request", "Round", "away", "drive"]
@@ -152,8 +152,6 @@ def _wait(
 def _called(request: Request, answer: Callable[[], object], *, strict: bool) -> Outcome:
     try:
         return Outcome(answer())
-    except MemoryContractError:
-        raise
     except Exception as error:
         return _failed(request, error, strict=strict)
 

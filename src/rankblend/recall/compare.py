@@ -214,7 +214,7 @@ def _lead_function(ranking: Ranking, rows: list[int]) -> Callable[[str, str, flo
 def _nearest_sign_change(
     lead: Callable[[float], float], weight: float, scale: float, within: float
 ) -> float | None:
-    if lead(weight) > 0:
+    if lead(weight) > 0:  # the second is ahead already
         return weight
     steps = scale * np.geomspace(1e-4, 1.0, _STEPS)
     if within < steps[-1]:  # farther away than what another weight needs is of no interest

@@ -46,6 +46,7 @@ class Engine:
 
     Attributes:
         stores: By name.
+        present: Of an engine for the past: the memories of today.
         behind: Stores that failed to follow a write → class name of what they raised; they count
             as failed.
 
@@ -70,6 +71,7 @@ class Engine:
             raise InvalidArgumentError(problems)
         self.view = view
         self.layers = layers
+        self.present: MemoryView | None = None
         self.stores: dict[str, Store] = dict(zip(names, everyone, strict=True))
         self.behind: dict[str, str] = {}
         self.equivalents = Equivalents()
@@ -138,9 +140,17 @@ class Engine:
         )
         return evolve(query, admitted=admitted)
 
-    def find(self, identifier: str, scope: Scope) -> Key | None:
-        """The memory of this id that is nearest as seen from a scope, shown or not; or None."""
-        return self.view.locate(StoreQuery("", (scope,)), [identifier])[0]
+    def sight(self, scope: Scope, now: float) -> StoreQuery:
+        """What a scope sees at a time, with layer policies and expiry: for look-ups by id."""
+        query = StoreQuery("", (scope,), now=now)
+        return self.admit(query, filters=Filters(), include_expired=False)
+
+    def holds(self, key: Key) -> bool:
+        """Whether a memory is stored at exactly this scope, shown or not."""
+        return self.view.locate(StoreQuery("", (key.scope,)), [key.id])[0] == key
+
+    def refresh(self) -> None:
+        """See what was written elsewhere; nothing is, in the past."""
 
     def close(self) -> None:
         """Close the stores: all of them, also when one of them raises."""

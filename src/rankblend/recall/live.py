@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.embedders import Embedded
 from rankblend.errors import CacheWarning, StoreError
 from rankblend.recall.embedding import stored_dimension
 from rankblend.recall.engine import CATALOG_STORES, Engine
@@ -92,10 +93,13 @@ class LiveEngine(Engine):
         """Erase memories with all their revisions."""
         with self.lock.writing():
             self._apply(self.catalog.refresh())
+            ends = {(key.scope.path, key.id) for key in keys}
             touching = [
                 edge
                 for edge in self.catalog.iter_edges()
-                if Key(edge.scope, edge.source) in keys or Key(edge.scope, edge.target) in keys
+                if not ends.isdisjoint(
+                    ((edge.scope.path, edge.source), (edge.scope.path, edge.target))
+                )
             ]
             count = self.catalog.forget(keys)
             self.follow(removed=keys, edges_removed=touching)
@@ -125,12 +129,32 @@ class LiveEngine(Engine):
         self._warn_if_behind()
         return count
 
-    def replace_vectors(self, vectors: Mapping[Key, NDArray[np.float32]], embedder: str) -> None:
-        """Store other vectors for all memories, and fill the vector stores anew."""
-        with self.lock.writing():
-            self._apply(self.catalog.refresh())
-            self.catalog.replace_vectors(vectors, embedder=embedder)
-            self._fill_anew()
+    def reembed(self, embed: Callable[[list[str]], Embedded], identity: Callable[[], str]) -> int:
+        """Store other vectors for all memories, and fill the vector stores anew.
+
+        Embedding takes long and holds no lock: what is written meanwhile, here or by another
+        process, is embedded in a further round, and the last look is under the lock.
+
+        Returns:
+            How many memories have a vector now.
+        """
+        vector_of: dict[str, NDArray[np.float32] | None] = {}
+        while True:
+            texts = {record.key: record.text for record in self.catalog.iter_records()}
+            missing = [text for text in dict.fromkeys(texts.values()) if text not in vector_of]
+            rows, has_vector = embed(missing)
+            for text, row, has in zip(missing, rows, has_vector, strict=True):
+                vector_of[text] = row if has else None
+            with self.lock.writing():
+                self._apply(self.catalog.refresh())
+                now = {record.key: record.text for record in self.catalog.iter_records()}
+                if not all(text in vector_of for text in now.values()):
+                    continue
+                found = {key: vector_of[text] for key, text in now.items()}
+                vectors = {key: vector for key, vector in found.items() if vector is not None}
+                self.catalog.replace_vectors(vectors, embedder=identity())
+                self._fill_anew()
+                return len(vectors)
 
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """A separate engine with the revisions of some roots that were valid at a time.
@@ -157,6 +181,7 @@ class LiveEngine(Engine):
                 name for name, store in self.stores.items() if isinstance(store, rebuilt)
             }
             past.behind.update({n: kind for n, kind in self.behind.items() if n in shared})
+            past.lock, past.present = self.lock, self.catalog
             past.follow(changed=list(past.view.iter_records()), edges=edges, without=shared)
         return past
 

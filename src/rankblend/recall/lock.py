@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
 
-__all__ = ["SharedLock"]
+from rankblend.errors import MemoryContractError
+
+__all__ = ["SharedLock", "asked_by"]
+
+T = TypeVar("T")
+_ASKING: ContextVar[tuple[SharedLock, ...]] = ContextVar("rankblend_asking", default=())
 
 
 class SharedLock:
@@ -38,7 +45,15 @@ class SharedLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock alone."""
+        """Hold the lock alone.
+
+        Raises:
+            MemoryContractError: From inside a store that is being asked: it would wait for itself.
+        """
+        if self in _ASKING.get():
+            raise MemoryContractError(
+                "a store may not write to the memory that is asking it; write after the recall"
+            )
         with self._state:
             self._state.wait_for(lambda: self._writer is None and self._readers == 0)
             self._writer = threading.get_ident()
@@ -48,3 +63,14 @@ class SharedLock:
             with self._state:
                 self._writer = None
                 self._state.notify_all()
+
+
+def asked_by(lock: SharedLock, call: Callable[[], T]) -> Callable[[], T]:
+    """The call of a store, marked as made during a recall, in whichever thread it runs."""
+
+    def marked() -> T:
+        context = copy_context()
+        context.run(_ASKING.set, (*_ASKING.get(), lock))
+        return context.run(call)
+
+    return marked

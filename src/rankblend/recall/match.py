@@ -236,9 +236,12 @@ def matches_from(ranking: Ranking, records: Mapping[str, Record]) -> tuple[Match
     """The matches of a ranking; ``records`` holds the shown memories by id."""
     table = ranking.derived.table
     contributions = ranking.composition.contributions
-    found = []
-    for rank, row in enumerate(ranking.shown, start=1):
+    found: list[Match] = []
+    for row in ranking.shown:
         position = int(ranking.rows[row])
+        record = records.get(ranking.candidates.ids[position])
+        if record is None:  # erased by another process a moment ago
+            continue
         added = {
             name: float(column[row])
             for name, column in contributions.items()
@@ -249,8 +252,8 @@ def matches_from(ranking: Ranking, records: Mapping[str, Record]) -> tuple[Match
             added["duplicate_penalty"] = -penalty
         found.append(
             Match(
-                StoredMemory.of(records[ranking.candidates.ids[position]]),
-                rank,
+                StoredMemory.of(record),
+                len(found) + 1,
                 float(ranking.scores[row]),
                 float(ranking.rank_scores[row]),
                 int(ranking.candidates.distances[position]),

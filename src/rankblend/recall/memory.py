@@ -270,13 +270,11 @@ class Memory(MemoryReader):
         Raises:
             EmbeddingError: The embedder failed; nothing was changed.
         """
-        catalog = self._open_engine().catalog
-        texts = {record.key: record.text for record in catalog.iter_records()}
-        rows, has_vector = checked(embedder, list(texts.values()), batch_size=batch)
-        vectors = {key: row for key, row, has in zip(texts, rows, has_vector, strict=True) if has}
-        self._engine.replace_vectors(vectors, identity(embedder))
+        count = self._open_engine().reembed(
+            lambda texts: checked(embedder, texts, batch_size=batch), lambda: identity(embedder)
+        )
         self._embedder = embedder
-        return len(vectors)
+        return count
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every revision, use and link as JSON lines; returns how many lines.
@@ -322,14 +320,16 @@ class Memory(MemoryReader):
         where = arguments.read_scope(problems, "scope", scope)
         problems.raise_if_any()
         engine.refresh()
-        found = [engine.find(i, where) if where is not None else None for i in wanted]
-        unseen = [i for i, key in zip(wanted, found, strict=True) if key is None]
-        if unseen:
-            raise MemoryNotFoundError(unseen, str(where))
-        foreign = [key.id for key in found if key is not None and key.scope != where]
-        if foreign:
-            raise ScopeMismatchError(foreign, str(where))
-        return [key for key in found if key is not None]
+        if where is None:
+            return []
+        others = [i for i in wanted if not engine.holds(Key(where, i))]
+        if others:
+            seen = engine.catalog.locate(engine.sight(where, self._now(None)), others)
+            unseen = [i for i, key in zip(others, seen, strict=True) if key is None]
+            if unseen:
+                raise MemoryNotFoundError(unseen, str(where))
+            raise ScopeMismatchError(others, str(where))
+        return [Key(where, i) for i in wanted]
 
 
 def _system_clock() -> datetime:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from rankblend.embedders import Embedder
@@ -17,6 +18,7 @@ from rankblend.errors import (
     InvalidArgumentError,
     MemoryNotFoundError,
     StoreClosedError,
+    StoreError,
     StoreFailedError,
 )
 from rankblend.profiles import RankingProfile, load_profile
@@ -31,7 +33,7 @@ from rankblend.recall.match import Recall, StoredMemory
 from rankblend.recall.question import Question, Reranker
 from rankblend.recall.snapshot import Snapshots
 from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Seed, Statistics, StoreQuery
+from rankblend.stores.protocol import Key, Seed, Statistics
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -148,7 +150,7 @@ class MemoryReader:
         return await away(partial(self._answered, ask, reinforce=reinforce, strict=strict))
 
     def get(self, id: str, *, scope: ScopeLike) -> StoredMemory:
-        """One memory by id, as seen from a scope: the nearest of that id.
+        """One memory by id: one stored at exactly this scope, else what a recall from it may show.
 
         Raises:
             MemoryNotFoundError: Unknown or not visible from here.
@@ -160,11 +162,14 @@ class MemoryReader:
         where = arguments.read_scope(problems, "scope", scope)
         problems.raise_if_any()
         engine.refresh()
-        key = engine.find(id, where) if where is not None else None
-        record = engine.catalog.get(key) if key is not None else None
-        if record is None:
-            raise MemoryNotFoundError([id], str(where))
-        return StoredMemory.of(record)
+        if where is not None:
+            key: Key | None = Key(where, id)
+            if key is not None and not engine.holds(key):
+                key = engine.catalog.locate(engine.sight(where, self._now(None)), [id])[0]
+            record = engine.catalog.get(key) if key is not None else None
+            if record is not None:
+                return StoredMemory.of(record)
+        raise MemoryNotFoundError([id], str(where))
 
     def to_networkx(self, *, scope: ScopeLike) -> nx.MultiDiGraph:
         """The graph of links that a scope sees, for any networkx algorithm; a copy.
@@ -172,11 +177,11 @@ class MemoryReader:
         Edges carry ``kind``, ``weight``, ``verified``, ``scope``, and ``memory`` where a memory
         owns them; nodes that are memories carry ``memory=True``.
         """
-        engine = self._open_engine()
+        engine, where = self._open_engine(), Scope.of(scope)
         engine.refresh()
         with engine.lock.reading():
             for graph in engine.graphs():
-                return graph.to_networkx(StoreQuery("", (Scope.of(scope),)))
+                return graph.to_networkx(engine.sight(where, self._now(None)))
         raise InvalidArgumentError("to_networkx: this memory was opened without a graph store")
 
     def __len__(self) -> int:
@@ -208,9 +213,7 @@ class MemoryReader:
             strict=strict,
             abandoned=abandoned,
         )
-        if reinforce:
-            self._reinforce_owned(result, question)
-        return result
+        return self._reinforced(result, question) if reinforce else result
 
     def _open_engine(self) -> LiveEngine:
         if self._closed:
@@ -287,11 +290,18 @@ class MemoryReader:
         catalog, embedder = self._engine.catalog, self._embedder
         return None if embedder is None else embed_query(catalog, embedder, text)
 
-    def _reinforce_owned(self, result: Recall, question: Question) -> None:
+    def _reinforced(self, result: Recall, question: Question) -> Recall:
+        """Count the uses; a result that was found is not lost because that could not be written."""
         owned = [
             Key(match.memory.scope, match.memory.id)
             for match in result
             if match.memory.scope in question.scopes
         ]
-        if owned:
-            self._engine.reinforce(owned, question.present)
+        try:
+            if owned:
+                self._engine.reinforce(owned, question.present)
+        except StoreError as error:
+            note = f"uses were not counted: {error}"
+            trace = evolve(result.trace, notes=(*result.trace.notes, note))
+            return evolve(result, trace=trace)
+        return result

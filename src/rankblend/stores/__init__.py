@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Stores: what they promise, and those that ship."""

@@ -80,10 +80,6 @@ class CatalogRows(ScopedRows):
         self._id_ranks = None
         return super().compact()
 
-    def holds(self, identifier: str) -> bool:
-        """Whether some memory has this id, at whatever scope."""
-        return identifier in self._row_of
-
     def in_sight(self, query: StoreQuery) -> NDArray[np.int64]:
         """int64, ascending: all living rows at scopes the query sees, admitted or not."""
         ranges = self._table.ranges(self._table.sight(query))

@@ -64,6 +64,10 @@ class MemoryView:
         """All records."""
         raise NotImplementedError
 
+    def is_current(self) -> bool:
+        """Whether this is all there is to see; a view of the past always is."""
+        return True
+
     def admit(
         self,
         query: StoreQuery,
@@ -151,11 +155,6 @@ class MemoryView:
             rows = self._columns.rows.locate(query, ids)
             codes, names = self._columns.array("layer"), self._columns.layers
             return [names[codes[row]] if row >= 0 else None for row in rows.tolist()]
-
-    def strangers(self, ids: Sequence[str]) -> frozenset[str]:
-        """Those of the ids that no memory has, at any scope."""
-        with self._reading():
-            return frozenset(i for i in ids if not self._columns.rows.holds(i))
 
     def leading(
         self,
