@@ -191,11 +191,7 @@ class MemoryContractError(RankblendError, ValueError):
 
 
 class ScopeMismatchError(RankblendError, ValueError):
-    """A write named a scope, but the memory is stored at another one visible from it.
-
-    Attributes:
-        ids: The memories concerned.
-    """
+    """A write named a scope, but the memory is stored at another one visible from it."""
 
     def __init__(self, ids: Sequence[str], scope: str) -> None:
         self.ids: tuple[str, ...] = tuple(ids)
@@ -206,11 +202,7 @@ class ScopeMismatchError(RankblendError, ValueError):
 
 
 class MemoryNotFoundError(RankblendError, LookupError):
-    """No such memory, or it is not visible from the scope named: the same words for both.
-
-    Attributes:
-        ids: The memories concerned.
-    """
+    """No such memory, or it is not visible from the scope named: the same words for both."""
 
     def __init__(self, ids: Sequence[str], scope: str) -> None:
         self.ids: tuple[str, ...] = tuple(ids)
@@ -238,12 +230,7 @@ class StoreFailedError(StoreError):
 
 
 class StoreTimeoutError(StoreError, TimeoutError):
-    """A store did not answer a strict recall in time.
-
-    Attributes:
-        store: The name of the store.
-        seconds: The time it was given.
-    """
+    """A store did not answer a strict recall in time."""
 
     def __init__(self, store: str, seconds: float) -> None:
         self.store = store
@@ -263,12 +250,7 @@ class CatalogCorruptError(StoreError):
 
 
 class CatalogVersionError(StoreError):
-    """The catalog was written by a newer version of rankblend.
-
-    Attributes:
-        found: The schema version of the file.
-        supported: The newest version this installation reads.
-    """
+    """The catalog was written by a newer version of rankblend."""
 
     def __init__(self, found: int, supported: int) -> None:
         self.found = found
@@ -326,12 +308,7 @@ class EmbeddingError(RankblendError, RuntimeError):
 
 
 class MissingDependencyError(RankblendError, ImportError):
-    """An optional part of rankblend needs a package that is not installed.
-
-    Attributes:
-        package: The package that could not be imported.
-        extra: The extra of rankblend that brings it.
-    """
+    """An optional part of rankblend needs a package that is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package = package

@@ -10,10 +10,11 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError, InvalidScopeError
+from rankblend.errors import InvalidArgumentError, InvalidArrayError, InvalidScopeError
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Filters
 from rankblend.stores.protocol import Reach, Seed
+from rankblend.stores.unit_vectors import as_unit
 
 __all__ = [
     "MAX_ID",
@@ -35,7 +36,6 @@ __all__ = [
 MAX_TEXT = 1_000_000
 MAX_ID = 512
 MAX_LABEL = 100
-_UNIT_SLACK = 2.0**-23  # a unit vector rounded to float32 has a norm this near to 1
 # A double has no room for the last microseconds of year 9999: `datetime.max` rounds into year 10000.
 _LAST = math.nextafter(datetime.max.replace(tzinfo=UTC).timestamp(), 0.0)
 
@@ -210,23 +210,27 @@ def read_reach(problems: Problems, value: object, *, allowed: bool) -> Reach:
 
 
 def read_vector(problems: Problems, name: str, value: object) -> NDArray[np.float32] | None:
-    """A given embedding as a unit float32 vector."""
+    """A given embedding as it is stored: float32, shape (d,), unit length."""
     if value is None:
         return None
     try:
-        vector = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        problems.add(f"{name}: expected a one-dimensional array of numbers")
+        return as_unit(_within_reach(value), name, None)
+    except InvalidArrayError as error:
+        problems.add(str(error))
         return None
-    if vector.ndim != 1 or not vector.size:
-        problems.add(f"{name}: expected shape (d,), got {vector.shape}")
-        return None
-    largest = float(np.abs(vector).max())
-    if not 0.0 < largest < math.inf:
-        problems.add(f"{name}: expected finite numbers, not all of them 0")
-        return None
-    vector = vector / largest  # the squares of very large or small numbers leave the range
-    return np.asarray(vector / np.sqrt(np.sum(np.square(vector))), np.float32)
+
+
+def _within_reach(value: object) -> object:
+    """A vector whose squares leave the range of float32, scaled down or up; others as they are."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return value
+    if array.dtype.kind != "f" or not array.size:
+        return value
+    largest = float(np.abs(array).max())
+    usual = 1e-15 < largest < 1e15
+    return array / largest if 0.0 < largest < math.inf and not usual else value
 
 
 def read_query(problems: Problems, value: object) -> str:

@@ -38,11 +38,18 @@ def check_embedder(
     Raises:
         EmbedderMismatchError: Their vectors cannot be compared.
     """
-    stored = catalog.get_meta(EMBEDDER)
-    if embedder is not None and stored is not None:
-        given = identity(embedder, dimension=embedder_dimension(embedder) or dimension)
+    if embedder is None:
+        return
+    stored, size = catalog.get_meta(EMBEDDER), stored_dimension(catalog)
+    stated = embedder_dimension(embedder)
+    if stored is not None:
+        given = identity(embedder, dimension=stated or dimension)
         if given != stored:
             raise EmbedderMismatchError(stored, given)
+    elif size is not None and stated is not None and stated != size:
+        raise EmbedderMismatchError(
+            f"vectors that were given, of dimension {size}", identity(embedder)
+        )
 
 
 def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | None) -> list[Record]:

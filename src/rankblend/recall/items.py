@@ -201,7 +201,7 @@ def _read_metadata(problems: Problems, name: str, value: object) -> Mapping[str,
         problems.add(f"{name}: expected a mapping from names to JSON values")
         return {}
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         problems.add(f"{name}: expected JSON values (finite numbers, text, booleans, null, lists, "
                      "objects)")  # fmt: skip

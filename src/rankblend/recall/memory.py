@@ -107,6 +107,8 @@ class Memory(MemoryReader):
                 problems.add(f"{name}: expected a callable, got {type(value).__name__}")
         policies = read_layers(problems, layers)
         given = read_stores(problems, stores)
+        if given is not None and tokenizer is not None:
+            problems.add("tokenizer: give it to default_stores when you give stores")
         problems.raise_if_any()
         recipe = load_profile(profile)
         chosen = given if given is not None else default_stores(tokenizer=tokenizer)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from rankblend.errors import nearest_name
 from rankblend.recall.arguments import Problems
+from rankblend.relevance.evidence import evidence_names, lookup_evidence
 from rankblend.stores.layers import LayerPolicy
 from rankblend.stores.protocol import Store
 
@@ -44,4 +46,10 @@ def read_stores(problems: Problems, given: object) -> tuple[Store, ...] | None:
             )
         elif isinstance(store.emits, str):
             problems.add(f"stores[{position}].emits: expected a tuple of names, got one text")
+        else:
+            for name in store.emits:
+                if lookup_evidence(name) is None:
+                    near = nearest_name(name, evidence_names())
+                    hint = f'did you mean "{near}"?' if near else "register_evidence makes it known"
+                    problems.add(f"stores[{position}].emits: unknown evidence {name!r:.40}: {hint}")
     return stores

@@ -203,12 +203,12 @@ REFUSED: dict[str, dict[str, Any]] = {
     "metadata: expected JSON values": {"metadata": {"a": math.nan}},
     "metadata: expected JSON values (": {"metadata": {"a": {1, 2}}},
     "metadata: contains a lone surrogate": {"metadata": {"a": ["\ud800"]}},
-    "vector: expected a one-dimensional array of numbers": {"vector": ["a"]},
-    "vector: expected shape (d,), got (2, 2)": {"vector": [[1, 0], [0, 1]]},
-    "vector: expected shape (d,), got (0,)": {"vector": []},
-    "vector: expected finite numbers": {"vector": [0.0, 0.0]},
-    "vector: expected finite numbers, not all of them 0": {"vector": [1.0, math.nan]},
-    "vector: expected finite numbers, not": {"vector": [math.inf, 1.0]},
+    "vector: expected one row of numbers, got dtype": {"vector": ["a"]},
+    "vector: expected one row of numbers, got shape (2, 2)": {"vector": [[1, 0], [0, 1]]},
+    "vector: expected one row of numbers, got shape (0,)": {"vector": []},
+    "vector: expected a vector of a length above 0": {"vector": [0.0, 0.0]},
+    "vector: expected finite float32 numbers": {"vector": [1.0, math.nan]},
+    "vector: expected finite float32 numbers, got NaN": {"vector": [math.inf, 1.0]},
 }
 
 

@@ -58,13 +58,16 @@ def test_calls_by_id_when_the_scope_is_bad_then_they_are_refused(
         getattr(memory, call)("a", scope="tenant:acme/user: ")
 
 
-def test_get_when_the_memory_is_expired_or_of_a_tip_only_layer_then_it_is_given(
+def test_get_when_it_is_expired_or_tip_only_then_only_its_own_scope_gets_it(
     memory: rb.Memory,
 ) -> None:
     memory.remember("old", scope=TENANT, id="old", expires="2026-01-01T00:00:00+00:00")
     memory.remember("draft", scope=TENANT, id="draft", layer="working")
-    assert memory.get("old", scope=USER).text == "old"
-    assert memory.get("draft", scope=USER).text == "draft"
+    for identifier in ("old", "draft"):
+        assert memory.get(identifier, scope=TENANT).id == identifier
+        for call in (memory.get, memory.forget, memory.reinforce):
+            with pytest.raises(MemoryNotFoundError):
+                call(identifier, scope=USER)
 
 
 def test_get_when_it_is_plain_then_it_is_json(memory: rb.Memory) -> None:

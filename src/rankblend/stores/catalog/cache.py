@@ -13,10 +13,18 @@ __all__ = ["cached_generation", "load_cache", "save_cache"]
 
 # One value may hold 1 GB at most, and the keyword index of a million memories needs about that.
 _PART = 1 << 24
+_ERASED_SINCE = """
+SELECT 1 FROM state WHERE forgotten > ?1 OR EXISTS (SELECT 1 FROM tombstones WHERE generation > ?1)
+"""
 
 
 def save_cache(connection: Connection, store: str, data: bytes, generation: int) -> None:
-    """Keep bytes under the name of a store, replacing what it kept before."""
+    """Keep bytes under the name of a store, replacing what it kept before.
+
+    Nothing is kept when memories were erased after ``generation``: the bytes may hold their words.
+    """
+    if connection.execute(_ERASED_SINCE, (generation,)).fetchone() is not None:
+        return
     connection.execute("DELETE FROM index_cache WHERE store = ?", (store,))
     digest = blake2b(data, digest_size=32).digest()
     connection.execute("INSERT INTO index_cache VALUES (?, ?, ?)", (store, generation, digest))

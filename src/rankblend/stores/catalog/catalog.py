@@ -109,12 +109,22 @@ class Catalog(CatalogReader):
             self._keep_columns()
         self._database.close()
 
-    def put(self, drafts: Iterable[Record]) -> list[Record]:
+    def put(
+        self,
+        drafts: Iterable[Record],
+        *,
+        edges: Iterable[Edge] = (),
+        embedder: str | None = None,
+        dimension: int | None = None,
+    ) -> list[Record]:
         """Write memories, in one transaction.
 
         Args:
             drafts: In order; their serials are ignored. For an existing memory ``created``, ``used``
                 and ``uses`` stay as they are.
+            edges: Written with them, as by `add_edges`.
+            embedder: Identity of what made the vectors, ``name/dimension``, noted with them.
+            dimension: Length of all vectors, noted where the catalog has none yet.
 
         Returns:
             The current record of each draft's memory after all of them are written, as it is
@@ -122,16 +132,20 @@ class Catalog(CatalogReader):
 
         Raises:
             InvalidArgumentError: Drafts that cannot be stored; every problem at once.
+            EmbedderMismatchError: The catalog has vectors of another embedder.
             CatalogBusyError, CatalogFullError, CatalogReadOnlyError: Nothing was written.
         """
         drafts = list(drafts)
         contents = encode_records(drafts, self._normalize)
-        if not drafts:
+        joined = check_edges(edges)
+        if not (drafts or joined or embedder is not None or dimension is not None):
             return []
         with self._ordered:
             with self._database.write() as connection:
                 generation = writing.next_generation(connection)
+                writing.note_embedder(connection, embedder, dimension)
                 written = writing.write_records(connection, drafts, contents, generation)
+                insert_edges(connection, joined, generation)
                 revised = dict.fromkeys(
                     draft.key
                     for draft, fresh in zip(drafts, written.fresh, strict=True)

@@ -266,11 +266,25 @@ class Columns:
         for kept in self.fields.values():
             kept.codes = _grown(kept.codes, old, capacity)
 
+    def _names_in_use(self, column: str, names: list[str]) -> tuple[list[str], dict[str, int]]:
+        """The names that the codes of a column still need; the codes are renumbered."""
+        codes = self._arrays[column]
+        used = np.unique(codes[codes >= 0])
+        if len(used) < len(names):
+            renumbered = np.full(len(names) + 1, -1, dtype=codes.dtype)  # the last one is for −1
+            renumbered[used] = np.arange(len(used), dtype=codes.dtype)
+            self._arrays[column] = renumbered[codes]
+            names = [names[code] for code in used.tolist()]
+        return names, {name: code for code, name in enumerate(names)}
+
     def compact(self) -> None:
         """Sort all rows and drop the removed ones; rows asked for before are no longer valid."""
         order = self.rows.compact()
         for name, array in self._arrays.items():
             self._arrays[name] = array[order]
+        # Names that only dropped memories had go with them: they are written to the file.
+        self.layers, self._layer_code = self._names_in_use("layer", self.layers)
+        _, self._slot_code = self._names_in_use("slot", self.slots)
         for field, kept in list(self.fields.items()):
             kept.codes = kept.codes[order]
             if len(kept.values) > 2 * len(order) + 1024:  # mostly values nobody has any more

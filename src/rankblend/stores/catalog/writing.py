@@ -10,11 +10,21 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from rankblend.errors import EmbedderMismatchError
 from rankblend.stores.catalog.edges import delete_edges
 from rankblend.stores.catalog.encoding import stacked_vectors
 from rankblend.stores.protocol import Key, Record
 
-__all__ = ["KEPT_GENERATIONS", "Written", "erase", "next_generation", "reinforce", "write_records"]
+__all__ = [
+    "KEPT_GENERATIONS",
+    "Written",
+    "erase",
+    "next_generation",
+    "note_embedder",
+    "reinforce",
+    "replace_vectors",
+    "write_records",
+]
 
 # How many generations back a reader may ask what was deleted since; older tombstones go, because a
 # forgotten id should not be remembered for ever.
@@ -172,6 +182,27 @@ def write_records(
     return Written(serials, fresh, matrix, vector_rows)
 
 
+def note_embedder(connection: Connection, embedder: str | None, dimension: int | None) -> None:
+    """Note in the same transaction what made the vectors, where nothing was noted before.
+
+    Args:
+        connection: In a write transaction.
+        embedder: Identity, ``name/dimension``; None says nothing.
+        dimension: Length of all vectors; None says nothing.
+
+    Raises:
+        EmbedderMismatchError: Another embedder is noted.
+    """
+    if embedder is not None:
+        found = connection.execute("SELECT value FROM meta WHERE name = 'embedder'").fetchone()
+        if found is None:
+            connection.execute("INSERT INTO meta VALUES ('embedder', ?)", (embedder,))
+        elif found[0] != embedder:
+            raise EmbedderMismatchError(str(found[0]), embedder)
+    if dimension is not None:
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('dimension', ?)", (str(dimension),))
+
+
 def _vectors(
     connection: Connection, drafts: Sequence[Record]
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], list[int]]:
@@ -214,7 +245,8 @@ def _revise(
 def erase(connection: Connection, keys: Iterable[Key], generation: int) -> list[Key]:
     """Delete memories with every revision, use and edge of theirs; those that existed.
 
-    Edges go when they were written at the memory's scope and start or end at its id.
+    Edges go when they were written at the memory's scope and start or end at its id; what stores
+    keep in the file to open faster goes as a whole.
     """
     erased = []
     for key in keys:
@@ -226,6 +258,9 @@ def erase(connection: Connection, keys: Iterable[Key], generation: int) -> list[
         connection.execute("INSERT INTO tombstones VALUES (?, ?, ?)", (generation, *place))
         delete_edges(connection, connection.execute(_EDGES_OF, place).fetchall(), generation)
         erased.append(key)
+    if erased:
+        # Words and ids of what was erased are in what stores keep to open faster.
+        connection.execute("DELETE FROM index_cache")
     return erased
 
 
