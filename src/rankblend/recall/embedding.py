@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from attrs import evolve
@@ -14,8 +16,16 @@ from rankblend.recall.items import Item
 from rankblend.stores.catalog import Catalog
 from rankblend.stores.protocol import Record
 
-__all__ = ["EMBEDDER", "check_embedder", "embed_items", "embed_query", "stored_dimension"]
+__all__ = [
+    "EMBEDDER",
+    "check_embedder",
+    "embed_items",
+    "embed_query",
+    "stored_dimension",
+    "stored_embedder",
+]
 
+_BATCH = 256  # texts embedded between two words to `progress`
 EMBEDDER = "embedder"  # name of the fact in the catalog that holds the embedder's identity
 
 
@@ -52,39 +62,72 @@ def check_embedder(
         )
 
 
-def embed_items(catalog: Catalog, items: Sequence[Item], embedder: Embedder | None) -> list[Record]:
+def embed_items(
+    catalog: Catalog,
+    items: Sequence[Item],
+    embedder: Embedder | None,
+    *,
+    dimension: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[list[Record], str | None]:
     """The records with their vectors: those they bring, else the embedder's, else none.
 
+    Args:
+        catalog: Where they will be written; nothing is written here.
+        items: What will be written.
+        embedder: Makes the vectors that are not brought; None: nobody does.
+        dimension: Of all vectors, where the catalog has none yet.
+        progress: Told after each batch how many texts have been embedded so far.
+
+    Returns:
+        The records, and the identity of the embedder to be noted with them: None when it made none.
+
     Raises:
-        InvalidArgumentError: Vectors of another dimension than the file's.
+        InvalidArgumentError: Vectors of another dimension than the file's; all at once.
+        EmbedderMismatchError: The file was written with another embedder.
         EmbeddingError: The embedder failed.
     """
     vectors = [item.vector for item in items]
-    dimension = stored_dimension(catalog)
-    if dimension is None and embedder is not None:
-        dimension = embedder_dimension(embedder)
+    expected = stored_dimension(catalog) or dimension
+    if expected is None and embedder is not None:
+        expected = embedder_dimension(embedder)
+    _check_sizes(items, vectors, expected)
     missing = [i for i, vector in enumerate(vectors) if vector is None]
+    made_by = None
     if embedder is not None and missing:
-        rows, has_vector = checked(embedder, [items[i].record.text for i in missing], dimension)
-        for i, row, has in zip(missing, rows, has_vector, strict=True):
-            vectors[i] = row if has else None
-        check_embedder(
-            catalog, embedder, dimension=dimension
-        )  # another process may have reembedded
-    embedded = any(vectors[i] is not None for i in missing)
-    sizes = {vector.size for vector in vectors if vector is not None}
-    expected = dimension if dimension is not None else min(sizes, default=None)
-    if sizes - {expected}:
-        raise InvalidArgumentError(
-            f"vector: expected {expected} dimensions, as in this memory, "
-            f"got {sorted(sizes - {expected})}"
-        )
-    if embedder is not None and embedded and catalog.get_meta(EMBEDDER) is None:
-        catalog.set_meta(EMBEDDER, identity(embedder))
-    return [
+        check_embedder(catalog, embedder, dimension=expected)
+        step = len(missing) if progress is None else _BATCH
+        for start in range(0, len(missing), step):
+            batch = missing[start : start + step]
+            rows, has_vector = checked(embedder, [items[i].record.text for i in batch], expected)
+            for i, row, has in zip(batch, rows, has_vector, strict=True):
+                vectors[i] = row if has else None
+            if has_vector.any():
+                expected = rows.shape[1] if expected is None else expected
+                made_by = identity(embedder, dimension=rows.shape[1])
+            if progress is not None:
+                progress(start + len(batch))
+        _check_sizes(items, vectors, expected)
+    records = [
         item.record if vector is None else evolve(item.record, vector=vector)
         for item, vector in zip(items, vectors, strict=True)
     ]
+    return records, made_by
+
+
+def _check_sizes(
+    items: Sequence[Item], vectors: Sequence[NDArray[np.float32] | None], expected: int | None
+) -> None:
+    sizes = [None if vector is None else vector.size for vector in vectors]
+    if expected is None:
+        expected = next((size for size in sizes if size is not None), None)
+    problems = [
+        f"{item.where}vector: expected {expected} dimensions, as in this memory, got {size}"
+        for item, size in zip(items, sizes, strict=True)
+        if size not in (None, expected)
+    ]
+    if problems:
+        raise InvalidArgumentError(problems)
 
 
 def embed_query(catalog: Catalog, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
@@ -98,3 +141,11 @@ def embed_query(catalog: Catalog, embedder: Embedder, text: str) -> NDArray[np.f
     check_embedder(catalog, embedder, dimension=dimension)
     rows, has_vector = checked(embedder, [text], dimension)
     return rows[0] if has_vector[0] else None
+
+
+def stored_embedder(path: str | os.PathLike[str]) -> str | None:
+    """Identity of the embedder a file was written with, ``name/dimension``; None for a new file."""
+    if not Path(path).exists():
+        return None
+    with Catalog.open(path) as catalog:
+        return catalog.get_meta(EMBEDDER)

@@ -15,25 +15,36 @@ from numpy.typing import NDArray
 from rankblend.recall import arguments
 from rankblend.recall.arguments import Problems
 from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
+from rankblend.relevance.scope import Scope
 from rankblend.stores.protocol import Edge, Key, Link, Record
 
-__all__ = ["Item", "read_edges", "read_items"]
+__all__ = ["Item", "read_edge", "read_edges", "read_item", "read_items"]
 
 _DEFAULTS: Mapping[str, object] = {
     "text": None, "scope": None, "id": None, "layer": "semantic", "key": None, "salience": None,
     "confidence": None, "review": None, "maturity": None, "certainty": None, "links": (),
     "at": None, "expires": None, "metadata": None, "vector": None, "uses": 0, "used": None,
+    "created": None,
 }  # fmt: skip
 _LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
+_MANY_USES = 2**31
+_UNIT_SLACK = 2.0**-23  # a unit vector rounded to float32 has a norm this near to 1
 _LINK = ("source", "target", "kind", "weight", "verified")
 
 
 @frozen(eq=False)
 class Item:
-    """A memory to write: its record without a vector, and the vector it brings, if any."""
+    """A memory to write.
+
+    Attributes:
+        record: It, without a vector.
+        vector: The one it brings, float32 of unit length, or None.
+        where: What problems with it start with: ``items[3].``, ``file.jsonl:4: `` or nothing.
+    """
 
     record: Record
     vector: NDArray[np.float32] | None
+    where: str = ""
 
 
 def read_items(items: object, *, now: float, named: bool) -> list[Item]:
@@ -50,25 +61,39 @@ def read_items(items: object, *, now: float, named: bool) -> list[Item]:
     problems = Problems()
     found = []
     for position, item in enumerate(_several(problems, "items", items)):
-        where = f"items[{position}]." if named else ""
         if not isinstance(item, Mapping):
             problems.add(f"items[{position}]: expected a mapping of the arguments of remember")
             continue
-        unknown = [name for name in item if name not in _DEFAULTS]
-        for name in unknown:
-            problems.add(f"{where}{name!s:.40}: no such argument of remember")
-        given: dict[str, Any] = {**_DEFAULTS, **{k: v for k, v in item.items() if k in _DEFAULTS}}
-        vector = arguments.read_vector(problems, f"{where}vector", given.pop("vector"))
-        if given["id"] is None:
-            given["id"] = uuid.uuid4().hex
-        uses, used = given.pop("uses"), given.pop("used")
-        problems.integer(f"{where}uses", uses, least=0)
-        last_used = arguments.read_time(problems, f"{where}used", used)
-        record = _read_record(problems, where, now=now, **given)
-        if record is not None:
-            found.append(Item(evolve(record, uses=uses or 0, used=last_used), vector))
+        read = read_item(problems, f"items[{position}]." if named else "", item, now=now)
+        if read is not None:
+            found.append(read)
     problems.raise_if_any()
     return found
+
+
+def read_item(
+    problems: Problems, where: str, item: Mapping[Any, Any], *, now: float
+) -> Item | None:
+    """One mapping of `read_items`; None when something is wrong with it."""
+    before = len(problems.found)
+    for name in (name for name in item if name not in _DEFAULTS):
+        problems.add(f"{where}{name!s:.40}: no such argument of remember")
+    given: dict[str, Any] = {**_DEFAULTS, **{k: v for k, v in item.items() if k in _DEFAULTS}}
+    vector = _read_vector(problems, f"{where}vector", given.pop("vector"))
+    if given["id"] is None:
+        given["id"] = uuid.uuid4().hex
+    uses, used, created = given.pop("uses"), given.pop("used"), given.pop("created")
+    problems.integer(f"{where}uses", uses, least=0)
+    if isinstance(uses, int) and uses >= _MANY_USES:
+        problems.add(f"{where}uses: expected fewer than {_MANY_USES:,}")
+    last_used = arguments.read_time(problems, f"{where}used", used)
+    first_written = arguments.read_time(problems, f"{where}created", created)
+    record = _read_record(problems, where, now=now, **given)
+    if record is None or len(problems.found) > before:
+        return None
+    created = record.created if first_written is None else first_written
+    record = evolve(record, uses=uses or 0, used=last_used, created=created)
+    return Item(record, vector, where)
 
 
 def read_edges(links: object, scope: object) -> list[Edge]:
@@ -81,25 +106,43 @@ def read_edges(links: object, scope: object) -> list[Edge]:
     where = arguments.read_scope(problems, "scope", scope)
     edges = []
     for position, item in enumerate(_several(problems, "links", links)):
-        name = f"links[{position}]"
         if not isinstance(item, Mapping) or not {"source", "target"} <= item.keys():
-            problems.add(f"{name}: expected a mapping with source and target")
+            problems.add(f"links[{position}]: expected a mapping with source and target")
             continue
-        for unknown in (each for each in item if each not in _LINK):
-            problems.add(f"{name}.{unknown!s:.40}: no such property of a link")
-        source, target = (
-            problems.text(f"{name}.{end}", item[end], limit=arguments.MAX_ID)
-            for end in ("source", "target")
-        )
-        kind = problems.text(f"{name}.kind", item.get("kind", "related"), limit=arguments.MAX_LABEL)
-        weight = problems.weight(f"{name}.weight", item.get("weight", 1.0))
-        verified = item.get("verified", False)
-        if not isinstance(verified, bool):
-            problems.add(f"{name}.verified: expected True or False")
-        elif where is not None:
-            edges.append(Edge(where, source, target, kind, weight, verified))
+        edge = read_edge(problems, f"links[{position}].", item, where)
+        if edge is not None:
+            edges.append(edge)
     problems.raise_if_any()
     return edges
+
+
+def read_edge(
+    problems: Problems, where: str, item: Mapping[Any, Any], scope: Scope | None
+) -> Edge | None:
+    """One mapping of `read_edges`; None when something is wrong with it or there is no scope."""
+    before = len(problems.found)
+    for unknown in (each for each in item if each not in _LINK):
+        problems.add(f"{where}{unknown!s:.40}: no such property of a link")
+    source, target = (
+        problems.text(f"{where}{end}", item.get(end), limit=arguments.MAX_ID)
+        for end in ("source", "target")
+    )
+    kind = problems.text(f"{where}kind", item.get("kind", "related"), limit=arguments.MAX_LABEL)
+    weight = problems.weight(f"{where}weight", item.get("weight", 1.0))
+    verified = item.get("verified", False)
+    if not isinstance(verified, bool):
+        problems.add(f"{where}verified: expected True or False")
+    if scope is None or len(problems.found) > before:
+        return None
+    return Edge(scope, source, target, kind, weight, bool(verified))
+
+
+def _read_vector(problems: Problems, name: str, value: object) -> NDArray[np.float32] | None:
+    if isinstance(value, np.ndarray) and value.dtype == np.float32 and value.ndim == 1:
+        norm = float(np.sqrt(np.sum(np.square(value, dtype=np.float64))))
+        if abs(norm - 1.0) <= _UNIT_SLACK:
+            return value.astype(np.float32)  # of unit length already: no bit may change
+    return arguments.read_vector(problems, name, value)
 
 
 def _several(problems: Problems, name: str, given: object) -> Iterable[object]:

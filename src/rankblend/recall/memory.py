@@ -5,32 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rankblend.embedders import Embedder, checked, identity
-from rankblend.errors import (
-    MemoryNotFoundError,
-    ScopeMismatchError,
-)
 from rankblend.profiles import load_profile
-from rankblend.recall import arguments
 from rankblend.recall.arguments import Problems
-from rankblend.recall.embedding import EMBEDDER, check_embedder, embed_items
+from rankblend.recall.embedding import check_embedder, stored_embedder
 from rankblend.recall.engine import default_stores
 from rankblend.recall.items import read_edges, read_items
 from rankblend.recall.live import LiveEngine
+from rankblend.recall.opening import check_options, quarter_of_the_characters, system_clock
 from rankblend.recall.parts import read_layers, read_stores
-from rankblend.recall.portable import export_lines, write_lines
+from rankblend.recall.portable import export_lines, read_batch, write_lines
 from rankblend.recall.question import Reranker
 from rankblend.recall.reader import MemoryReader, ProfileLike, ScopeLike
+from rankblend.recall.writing import Batch, Progress, owned_keys, write
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog
 from rankblend.stores.graph import edges_of
 from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
-from rankblend.stores.protocol import Key, Link, Statistics, Store
+from rankblend.stores.protocol import Link, Statistics, Store
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -65,6 +61,7 @@ class Memory(MemoryReader):
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         clock: Callable[[], datetime] | None = None,
         store_timeout: float | None = None,
+        busy_timeout: float = 5.0,
         statistics: str = "root",
         layers: Mapping[str, LayerPolicy] | None = None,
         allow_subtree: bool = False,
@@ -83,6 +80,7 @@ class Memory(MemoryReader):
             tokenizer: Text → tokens, for coverage and keywords; None for the built-in one.
             clock: Returns the present as an aware datetime; None for the system's clock.
             store_timeout: Seconds a store may take during a recall, or None for no limit.
+            busy_timeout: Seconds a write waits for another process that is writing, above 0.
             statistics: ``root``, ``visible`` or ``store``: over which memories keyword statistics
                 are taken.
             layers: Policies by layer name, added to the defaults.
@@ -96,15 +94,11 @@ class Memory(MemoryReader):
             CatalogCorruptError, CatalogVersionError, CatalogBusyError: The file.
         """
         problems = Problems()
-        problems.seconds("store_timeout", store_timeout)
-        if statistics not in set(Statistics):
-            problems.add(f"statistics: expected root, visible or store, got {statistics!r:.40}")
-        for name, value in (
-            ("embedder", embedder), ("tokenizer", tokenizer), ("clock", clock),
-            ("token_counter", token_counter), ("reranker", reranker),
-        ):  # fmt: skip
-            if value is not None and not callable(value):
-                problems.add(f"{name}: expected a callable, got {type(value).__name__}")
+        check_options(
+            problems, busy_timeout=busy_timeout, store_timeout=store_timeout, statistics=statistics,
+            functions={"embedder": embedder, "tokenizer": tokenizer, "clock": clock,
+                       "token_counter": token_counter, "reranker": reranker},
+        )  # fmt: skip
         policies = read_layers(problems, layers)
         given = read_stores(problems, stores)
         if given is not None and tokenizer is not None:
@@ -115,7 +109,7 @@ class Memory(MemoryReader):
         with ExitStack() as undo:
             for store in chosen:
                 undo.callback(store.close)
-            catalog = Catalog.open(path)
+            catalog = Catalog.open(path, busy_timeout=busy_timeout)
             undo.callback(catalog.close)
             check_embedder(catalog, embedder)
             engine = LiveEngine(catalog, chosen, {**DEFAULT_LAYERS, **policies})
@@ -125,11 +119,11 @@ class Memory(MemoryReader):
                 embedder=embedder,
                 profile=recipe,
                 reranker=reranker,
-                clock=clock or _system_clock,
+                clock=clock or system_clock,
                 store_timeout=store_timeout,
                 statistics=Statistics(statistics),
                 allow_subtree=bool(allow_subtree),
-                count_tokens=token_counter or _quarter_of_the_characters,
+                count_tokens=token_counter or quarter_of_the_characters,
             )
             undo.pop_all()
         return memory
@@ -189,15 +183,22 @@ class Memory(MemoryReader):
         }  # fmt: skip
         return self._remember([item], named=False, embed=True)[0]
 
-    def remember_many(self, items: Iterable[Mapping[str, Any]], *, embed: bool = True) -> list[str]:
+    def remember_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> list[str]:
         """Store several memories in one transaction: all of them, or none.
 
         Args:
             items: Mappings with the arguments of `remember`; those moved from elsewhere may bring
-                ``uses`` and ``used`` too. One id may come several times at one scope, as its
-                revisions.
+                ``created``, ``uses`` and ``used`` too. One id may come several times at one scope,
+                as its revisions.
             embed: False leaves memories that bring no vector without one; `reembed` makes them
                 later.
+            progress: Told now and then how many texts have been embedded so far.
 
         Returns:
             The ids, in order.
@@ -205,7 +206,7 @@ class Memory(MemoryReader):
         Raises:
             As `remember`; problems name the item, e.g. ``items[3].salience``.
         """
-        return self._remember(items, named=True, embed=embed)
+        return self._remember(items, named=True, embed=embed, progress=progress)
 
     def link(
         self,
@@ -254,12 +255,13 @@ class Memory(MemoryReader):
             ScopeMismatchError: An id is visible from the scope but stored elsewhere.
         """
         engine = self._open_engine()
-        return engine.forget(self._owned(engine, ids, scope))
+        return engine.forget(owned_keys(engine, ids, scope, now=lambda: self._now(None)))
 
     def reinforce(self, ids: str | Iterable[str], *, scope: ScopeLike) -> int:
         """Count one use of memories stored at exactly this scope; errors as in `forget`."""
         engine = self._open_engine()
-        return engine.reinforce(self._owned(engine, ids, scope), self._now(None))
+        keys = owned_keys(engine, ids, scope, now=lambda: self._now(None))
+        return engine.reinforce(keys, self._now(None))
 
     def reembed(self, embedder: Embedder, *, batch: int = 256) -> int:
         """Replace all vectors by those of another embedder, in one transaction.
@@ -284,6 +286,36 @@ class Memory(MemoryReader):
         The file appears under its name only when it is complete.
         """
         return write_lines(path, export_lines(self._open_engine().catalog))
+
+    def import_(
+        self,
+        path: str | os.PathLike[str] | Batch,
+        *,
+        scope: ScopeLike | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Read JSON lines, exported or written by hand, in one transaction: all of them, or none.
+
+        A line has the arguments of an item of `remember_many`, or with ``"type": "link"`` those of
+        `link`; several of one id are revisions. What an export with vectors has none for stays so.
+
+        Args:
+            path: The file, or what `read_batch` read from it.
+            scope: Of lines that name none.
+            progress: Told now and then how many texts have been embedded so far.
+
+        Returns:
+            How many memories, revisions and links were read.
+
+        Raises:
+            InvalidArgumentError: Every problem with the number of its line; nothing is stored.
+            EmbedderMismatchError: The file brings vectors of another embedder; nothing is stored.
+            EmbeddingError, StoreError: As `remember`.
+        """
+        engine = self._open_engine()
+        batch = path if isinstance(path, Batch) else read_batch(path, self._now(None), scope)
+        write(engine, batch, self._embedder, progress=progress)
+        return len(batch.items) + len(batch.edges)
 
     def close(self) -> None:
         """Close the file and all stores; closing twice is harmless."""
@@ -310,42 +342,10 @@ class Memory(MemoryReader):
         state = "closed" if self._closed else f"profile={self._profile.name!r}"
         return f"<Memory {state}>"
 
-    def _remember(self, items: object, *, named: bool, embed: bool) -> list[str]:
+    def _remember(
+        self, items: object, *, named: bool, embed: bool, progress: Progress | None = None
+    ) -> list[str]:
         engine = self._open_engine()
-        read = read_items(items, now=self._now(None), named=named)
-        records = embed_items(engine.catalog, read, self._embedder if embed else None)
-        return [record.id for record in engine.put(records)]
-
-    def _owned(self, engine: LiveEngine, ids: str | Iterable[str], scope: ScopeLike) -> list[Key]:
-        problems = Problems()
-        wanted = arguments.read_ids(problems, ids)
-        where = arguments.read_scope(problems, "scope", scope)
-        problems.raise_if_any()
-        engine.refresh()
-        if where is None:
-            return []
-        others = [i for i in wanted if not engine.holds(Key(where, i))]
-        if others:
-            seen = engine.catalog.locate(engine.sight(where, self._now(None)), others)
-            unseen = [i for i, key in zip(others, seen, strict=True) if key is None]
-            if unseen:
-                raise MemoryNotFoundError(unseen, str(where))
-            raise ScopeMismatchError(others, str(where))
-        return [Key(where, i) for i in wanted]
-
-
-def _system_clock() -> datetime:
-    return datetime.now(UTC)
-
-
-def _quarter_of_the_characters(text: str) -> int:
-    """A common rule of thumb for English; pass ``token_counter`` for a model's own count."""
-    return -(-len(text) // 4)
-
-
-def stored_embedder(path: str | os.PathLike[str]) -> str | None:
-    """Identity of the embedder a file was written with, ``name/dimension``; None for a new file."""
-    if not Path(path).exists():
-        return None
-    with Catalog.open(path) as catalog:
-        return catalog.get_meta(EMBEDDER)
+        batch = Batch(read_items(items, now=self._now(None), named=named))
+        stored = write(engine, batch, self._embedder if embed else None, progress=progress)
+        return [record.id for record in stored]

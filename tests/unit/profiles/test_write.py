@@ -33,11 +33,11 @@ def test_dump_when_read_by_a_person_then_is_complete_and_flat() -> None:
 
 def test_dump_when_written_to_a_file_then_the_file_is_the_same_profile(tmp_path: Path) -> None:
     path = tmp_path / "fitted.toml"
-    profile = load_profile("default").with_weights({"keyword": 0.25})
+    profile = load_profile("default").with_weights({"similarity": 0.25})
     path.write_text(dump_profile(profile), encoding="utf-8")
     assert load_profile(path) == profile
     assert load_profile(path).hash == profile.hash
-    assert load_profile(path).origins["score.weights.keyword"] == "fitted.toml"
+    assert load_profile(path).origins["score.weights.similarity"] == "fitted.toml"
 
 
 @pytest.mark.parametrize(

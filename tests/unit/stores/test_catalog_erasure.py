@@ -21,7 +21,9 @@ def kept(file: Path) -> bytes:
     """All bytes that stores keep in the file."""
     connection = sqlite3.connect(file)
     try:
-        return b"".join(data for (data,) in connection.execute("SELECT data FROM index_cache_parts"))
+        return b"".join(
+            data for (data,) in connection.execute("SELECT data FROM index_cache_parts")
+        )
     finally:
         connection.close()
 
