@@ -17,7 +17,7 @@ import pytest
 from attrs import frozen
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import rankblend as rb
 from rankblend.errors import MemoryNotFoundError, ScopeMismatchError
@@ -98,6 +98,12 @@ class Isolation(RuleBasedStateMachine):
 
     # Writes
 
+    @initialize(layer=st.sampled_from(("semantic", "working")))
+    def begin(self, layer: str) -> None:
+        """Something at every level of the real path, so that questions there find anything at all."""
+        for where, identifier in ((ONE, "x"), (ONE, "y"), (TWO, "é"), (THREE, "X"), (SIBLING, "x")):
+            self.remember(where, identifier, ["refund", "order"], layer, None, ["Ana"])
+
     @rule(where=scopes, identifier=ids, words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
           layer=st.sampled_from(("semantic", "semantic", "episodic", "working")),
           salience=st.sampled_from((None, 0.25, 1.0)), links=st.lists(st.sampled_from((*IDS, "Ana")), max_size=2, unique=True))  # fmt: skip
@@ -163,6 +169,9 @@ class Isolation(RuleBasedStateMachine):
             assert (found.scope, match.distance) == (where, distance)
             assert found.text == self.model[where, found.id].text
         assert set(result.trace.sources) <= set(seen)
+        # No store proposes what was erased, and none failed.
+        assert result.trace.notes == ()
+        assert not result.degraded
         if not query:
             # Blank: recency proposes all there is, so that what is missing would be noticed.
             assert set(result.ids) == set(seen)
@@ -222,7 +231,7 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_isolation_when_anything_is_written_then_nobody_sees_what_is_not_theirs() -> None:
-    run(examples=25, steps=20)
+    run(examples=40, steps=25)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from rich.text import Text
 from rankblend.cli.console import errors, output
 from rankblend.cli.embedder import embedder_for
 from rankblend.cli.table import recall_table, scored_signals
+from rankblend.cli.visible import visible
 from rankblend.demo import QUESTION, SCOPE, open_demo
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import Match, Memory, Recall
@@ -92,7 +93,7 @@ def _absence(memory: Memory, result: Recall, recipe: RankingProfile) -> None:
     output.print(Rule("absence is not zero", style="dim"))
     output.print(
         Text.assemble(
-            (f"#{match.rank} ", "bold"), f"“{match.memory.text}”\nhas no {words}. Counted as 0, "
+            (f"#{match.rank} ", "bold"), f"“{visible(match.memory.text)}”\nhas no {words}. Counted as 0, "
             f"these would put it on rank {rank_under_zero[match.memory.id]}.",
         )
     )  # fmt: skip
@@ -110,7 +111,7 @@ def _scopes(memory: Memory, recipe: RankingProfile) -> None:
         columns.append(
             [
                 Text.assemble((f"{'↑' * m.distance or '·':<3}", "cyan" if m.distance else "green"),
-                              m.memory.text)
+                              visible(m.memory.text))
                 for m in found
             ]
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 
 from rankblend import embedders
@@ -11,8 +12,8 @@ from rankblend.errors import InvalidArgumentError
 __all__ = ["HELP", "embedder_for"]
 
 HELP = (
-    "auto (the one the file was written with, else wordllama when installed), wordllama, none, "
-    "onnx:MODEL.onnx:TOKENIZER.json, or http:MODEL@BASE_URL (key from OPENAI_API_KEY)"
+    "auto (the one the file was written with, else wordllama when installed), wordllama, "
+    "wordllama:64, wordllama:128, none, onnx:MODEL.onnx:TOKENIZER.json, or http:MODEL@BASE_URL (key from OPENAI_API_KEY)"
 )
 
 
@@ -32,8 +33,10 @@ def embedder_for(choice: str, stored: str | None) -> Embedder | None:
         return None
     if kind == "auto":
         return _automatic(stored)
-    if kind == "wordllama":
+    if kind == "wordllama" and not rest:
         return embedders.wordllama()
+    if kind == "wordllama" and rest.isascii() and rest.isdigit():
+        return embedders.wordllama(int(rest))
     if kind == "onnx" and rest.count(":") == 1:
         model, tokenizer = rest.split(":")
         return embedders.onnx(model, tokenizer)
@@ -48,8 +51,10 @@ def embedder_for(choice: str, stored: str | None) -> Embedder | None:
 def _automatic(stored: str | None) -> Embedder | None:
     if stored is None:
         return embedders.wordllama() if find_spec("wordllama") is not None else None
-    if stored.startswith("wordllama"):
-        return embedders.wordllama()
+    name, _, dimension = stored.rpartition("/")
+    if name == "wordllama" and dimension.isascii() and dimension.isdigit():
+        with suppress(InvalidArgumentError):  # a dimension this version does not have
+            return embedders.wordllama(int(dimension))
     raise InvalidArgumentError(
         f"this file was written with embedder {stored}; name it with --embedder, "
         "or recall without similarity with --embedder none"

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rankblend.cli.visible import visible
 from rankblend.recall import Match, Recall
 from rankblend.relevance.composers import node_inputs
 
@@ -75,7 +76,7 @@ def recall_table(result: Recall, *, columns: int = 120) -> RenderableType:
             f"{match.score:.3f}",
             *([f"{match.rank_score:.3f}"] if blended else []),
             *(signal_bar(present.get(name), width=layout.bar) for name in shown),
-            Text(match.memory.layer[: layout.layer]),
+            Text(visible(match.memory.layer[: layout.layer])),
             str(match.distance),
             Text(_one_line(match)),
         )
@@ -124,4 +125,5 @@ def _cut(text: str, length: int) -> str:
 
 
 def _one_line(match: Match) -> str:
-    return " ".join(match.memory.text.split())
+    # The class Text drops some control characters; these are to be seen.
+    return visible(" ".join(match.memory.text.split()))

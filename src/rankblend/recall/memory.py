@@ -309,8 +309,7 @@ class Memory(MemoryReader):
 
         Raises:
             InvalidArgumentError: Every problem with the number of its line; nothing is stored.
-            EmbedderMismatchError: The file brings vectors of another embedder; nothing is stored.
-            EmbeddingError, StoreError: As `remember`.
+            EmbedderMismatchError: Its vectors are of another embedder; nothing is stored.
         """
         engine = self._open_engine()
         batch = path if isinstance(path, Batch) else read_batch(path, self._now(None), scope)

@@ -102,7 +102,8 @@ def write(
         )
         latest = list({record.key: record for record in stored}.values())
         engine.follow(changed=latest, edges=batch.edges)
-    engine.put(())  # writes nothing; warns of stores that could not follow
+    if engine.behind:
+        engine.put(())  # writes nothing, but warns of stores that could not follow
     return stored
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rankblend.recall import Memory
+from rankblend.recall import Memory, stored_embedder
 
 
 def test_ingest_when_lines_are_good_then_they_are_written_and_counted(
@@ -56,11 +56,13 @@ def test_ingest_when_lines_are_malformed_then_each_is_named_by_its_number(
         "",
         "[1, 2]",
         {"type": "mystery"},
+        {"text": "", "scope": "tenant:a"},
     )
     done = rankblend("ingest", source, "--db", tmp_path / "m.db")
     assert done.code == 2
     assert done.out == ""
-    assert [line.split(": ", 2)[1] for line in done.errors] == [f"{source}:{n}" for n in (2, 4, 5)]
+    places = [line.split(": ", 2)[1] for line in done.errors]
+    assert places == [f"{source}:{n}" for n in (2, 4, 5, 6)]
     assert not (tmp_path / "m.db").exists()
 
 
@@ -106,9 +108,10 @@ def test_ingest_when_a_line_names_no_scope_then_it_asks_for_one_and_takes_the_op
     db = tmp_path / "m.db"
     done = rankblend("ingest", source, "--db", db)
     assert done.code == 2
-    assert done.errors == [
-        f"error: {source}:2: names no scope, nor do 1 more; give it one, or --scope"
+    assert [line.split("; ")[0] for line in done.errors] == [
+        f"error: {source}:{number}: names no scope" for number in (2, 3)
     ]
+    assert "--scope" in done.errors[0]
     done = rankblend("ingest", source, "--db", db, "--scope", "user:1", "--embedder", "none")
     assert done.code == 0
     with Memory.open(db) as memory:
@@ -196,34 +199,72 @@ def test_ingest_when_the_file_is_no_locomo_then_it_says_what_it_expected(
 
 
 @pytest.mark.slow
-def test_ingest_when_interrupted_then_whole_batches_are_kept_and_the_exit_code_is_130(
+def test_ingest_when_interrupted_while_embedding_then_nothing_is_written_and_the_exit_code_is_130(
     command: list[str], environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    source, db, total = tmp_path / "big.jsonl", tmp_path / "m.db", 20_000
+    pytest.importorskip("wordllama")
+    source, new, old, total = tmp_path / "big.jsonl", tmp_path / "n.db", tmp_path / "o.db", 30_000
     with source.open("w", encoding="utf-8") as file:
         for number in range(total):
-            file.write(f'{{"id": "m{number}", "text": "number {number}", "scope": "user:1"}}\n')
-    screen, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*command, "ingest", str(source), "--db", str(db), "--embedder", "none"],
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        text=True,
-        env={**environment, "TERM": "xterm"},
+            text = f"number {number} " * 20
+            file.write(f'{{"id": "m{number}", "text": "{text}", "scope": "user:1"}}\n')
+    with Memory.open(old) as memory:
+        memory.remember("here before", scope="user:1")
+    for db in (new, old):
+        screen, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [*command, "ingest", str(source), "--db", str(db), "--embedder", "wordllama"],
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            text=True,
+            env={**environment, "TERM": "xterm"},
+        )
+        os.close(terminal)
+        shown = _read_until(screen, lambda text: re.search(r"[1-9]\d*/30000", text) is not None)
+        process.send_signal(signal.SIGINT)
+        shown += _read_until(screen, lambda text: False)
+        out, _ = process.communicate(timeout=60)
+        os.close(screen)
+        assert process.returncode == 130
+        assert out == ""
+        assert "interrupted; nothing half-written was kept" in shown
+        assert "Traceback" not in shown
+    assert not new.exists()
+    with Memory.open(old) as memory:
+        assert len(memory) == 1
+    assert stored_embedder(old) is None
+
+
+def test_ingest_when_a_link_or_embedding_fails_then_no_file_is_left(
+    rankblend: Any, write_lines: Any, tmp_path: Path
+) -> None:
+    source = write_lines(
+        "v.jsonl",
+        {"type": "rankblend", "format": 1, "embedder": "other/2", "dimension": 2},
+        {"text": "one", "scope": "tenant:a", "vector": [1, 0]},
     )
-    os.close(terminal)
-    shown = _read_until(screen, lambda text: re.search(r"[1-9]\d*/20000", text) is not None)
-    process.send_signal(signal.SIGINT)
-    shown += _read_until(screen, lambda text: False)
-    out, _ = process.communicate(timeout=60)
-    os.close(screen)
-    assert process.returncode == 130
-    assert out == ""
-    assert "interrupted; nothing half-written was kept" in shown
-    assert "Traceback" not in shown
-    with Memory.open(db) as memory:
-        assert 0 < len(memory) < total
-        assert len(memory) % 500 == 0
+    db = tmp_path / "m.db"
+    done = rankblend("ingest", source, "--db", db, "--embedder", "wordllama")
+    assert done.code == 1
+    assert "other/2" in done.errors[0]
+    assert list(tmp_path.glob("m.db*")) == []
+
+
+def test_ingest_when_an_export_of_an_unknown_embedder_is_read_then_it_is_moved_as_it_is(
+    rankblend: Any, write_lines: Any, tmp_path: Path
+) -> None:
+    source = write_lines(
+        "v.jsonl",
+        {"type": "rankblend", "format": 1, "embedder": "other/2", "dimension": 2},
+        {"text": "one", "scope": "tenant:a", "vector": [1, 0]},
+        {"text": "two", "scope": "tenant:a"},
+    )
+    db = tmp_path / "m.db"
+    for _ in range(2):
+        done = rankblend("ingest", source, "--db", db)
+        assert done.code == 0
+        assert "without vectors" not in done.out
+    assert stored_embedder(db) == "other/2"
 
 
 def _read_until(screen: int, enough: Callable[[str], bool]) -> str:

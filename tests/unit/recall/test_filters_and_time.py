@@ -276,6 +276,26 @@ def test_as_of_when_something_is_written_in_between_then_the_next_answer_knows_i
     assert memory.recall("refund", scope=USER, as_of=past).ids == ()
 
 
+def test_as_of_when_another_tenant_asks_of_the_same_time_then_it_gets_its_own(
+    memory: rb.Memory,
+) -> None:
+    for tenant in ("acme", "globex"):
+        memory.remember(f"refund of {tenant}", scope=f"tenant:{tenant}", id=tenant)
+    asked = {tenant: memory.recall("refund", scope=f"tenant:{tenant}", as_of=NOW).ids for tenant in ("acme", "globex")}  # fmt: skip
+    assert asked == {"acme": ("acme",), "globex": ("globex",)}
+    both = memory.recall("refund", scope=["tenant:acme", "tenant:globex"], as_of=NOW)
+    assert set(both.ids) == {"acme", "globex"}
+
+
+def test_as_of_when_entities_are_linked_then_the_walk_goes_there_too(memory: rb.Memory) -> None:
+    memory.remember("refund asked for", scope=USER, id="a", links=["Ana"])
+    memory.remember("arrived broken", scope=USER, id="b", links=["order 12"])
+    memory.link("Ana", "order 12", scope=USER)
+    past, present = (memory.recall("refund", scope=USER, as_of=when) for when in (NOW, None))
+    assert set(past.ids) == {"a", "b"}
+    assert [m.plain() for m in past] == [m.plain() for m in present]
+
+
 def test_as_of_when_a_store_of_the_users_own_is_there_then_it_answers_as_it_can(
     opened: Open, told: Callable[..., Any], profile: Profile
 ) -> None:

@@ -222,6 +222,18 @@ def test_recall_when_the_query_is_hostile_then_it_is_answered(memory: rb.Memory)
         assert memory.recall(query, scope=USER).ids == ("m",)
 
 
+def test_recall_when_the_query_holds_a_lone_surrogate_then_the_embedder_gets_clean_text(
+    opened: Open,
+) -> None:
+    def strict(texts: Sequence[str]) -> np.ndarray:
+        return np.array([[float(len(text.encode("utf-8"))), 1.0] for text in texts])
+
+    memory = opened(embedder=from_callable(strict, name="strict", dimension=2))
+    memory.remember("refund policy", scope=USER, id="m")
+    result = memory.recall("refund \ud800", scope=USER, strict=True)
+    assert result[0].signals.similarity is not None
+
+
 def test_recall_when_the_memory_is_empty_then_the_result_is_empty(opened: Open) -> None:
     memory = opened(embedder=EAST)
     for name in rb.profile_names():

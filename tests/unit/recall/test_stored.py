@@ -112,6 +112,19 @@ def test_forget_when_it_is_written_again_then_it_is_a_new_memory(memory: rb.Memo
     assert memory.recall("tea", scope=USER, as_of="2026-01-15T00:00:00+00:00").ids == ()
 
 
+def test_forget_when_the_memory_was_linked_then_its_links_go_with_it(memory: rb.Memory) -> None:
+    memory.remember("refund asked for", scope=USER, id="a")
+    memory.remember("arrived broken", scope=USER, id="b")
+    memory.remember("refund again", scope=USER, id="c")
+    memory.link("a", "b", scope=USER)
+    memory.link("c", "a", scope=USER, kind="equivalent", verified=True)
+    assert set(memory.recall("refund", scope=USER).ids) == {"a", "b"}
+    memory.forget("a", scope=USER)
+    memory.remember("refund asked for", scope=USER, id="a")
+    # It is another memory: neither the way to b nor the equivalence with c is there any more.
+    assert set(memory.recall("refund", scope=USER).ids) == {"a", "c"}
+
+
 def test_forget_when_one_of_many_is_unknown_then_none_is_forgotten(memory: rb.Memory) -> None:
     memory.remember("tea", scope=USER, id="tea")
     with pytest.raises(MemoryNotFoundError) as missing:

@@ -94,7 +94,7 @@ def test_parse_when_much_is_wrong_then_every_problem_is_told_at_once() -> None:
         "'at': expected a time with an offset (UTC), got a naive one",
         "'used': expected a datetime or ISO text, got str",
         "'salience': expected a number, got str",
-        "'layer': gte: layers have no order",
+        "'layer': gte: the values of layer have no order",
         "'7': expected the name of a field",
     ):
         assert any(part in problem for problem in told), part
@@ -308,3 +308,90 @@ def test_accepts_numbers_when_random_then_as_one_by_one(
     column = np.array([NAN if value is None else value for value in values])
     expected = [condition.accepts(value) for value in values]
     assert condition.accepts_numbers(column).tolist() == expected
+
+
+@pytest.fixture
+def labelled() -> Iterator[Catalog]:
+    with Catalog.open(":memory:") as catalog:
+        catalog.put(
+            [
+                Record(Key(TENANT, "a"), "t", review="flagged", slot="k1", uses=3, used=5.0),
+                Record(Key(TENANT, "b"), "t", maturity="settled", certainty="stated", slot="k2"),
+                Record(Key(TENANT, "c"), "t", metadata={"n": 10**30, "tags": ["x", ["y"]]}),
+            ]
+        )
+        yield catalog
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"review": "flagged"}, "a"),
+        ({"review": None}, "bc"),
+        ({"review": {"ne": "flagged"}}, "bc"),
+        ({"review": ["flagged", None]}, "abc"),
+        ({"maturity": "settled"}, "b"),
+        ({"certainty": ["stated", "inferred"]}, "b"),
+        ({"key": "k1"}, "a"),
+        ({"key": None}, "c"),
+        ({"key": {"gt": "k1"}}, "b"),
+        ({"id": ["a", "c", "z"]}, "ac"),
+        ({"id": {"ne": "a"}}, "bc"),
+        ({"uses": 3}, "a"),
+        ({"uses": {"lt": 1}}, "bc"),
+        ({"uses": {"lt": 10**300}}, "abc"),
+        ({"n": {"gte": 10**30}}, "c"),
+        ({"created": {"lte": datetime.max.replace(tzinfo=UTC)}}, "abc"),
+    ],
+)
+def test_matches_when_a_field_of_every_memory_is_asked_for_then_it_is_not_metadata(
+    labelled: Catalog, given: dict[str, object], found: str
+) -> None:
+    for view in (labelled, labelled.snapshot(1e9)):
+        admitted = view.admit(QUERY, filters=given)
+        shown = [
+            record.id
+            for record in view.iter_records()
+            if admitted is None or admitted[record.serial]
+        ]
+        assert "".join(shown) == found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n": 10**400},
+        {"n": [1, -(10**400)]},
+        {"salience": {"lte": 10**400}},
+        {"uses": 10**400},
+        {"at": {"lte": datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))}},
+        {"at": datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))},
+        {"review": "confimed"},
+        {"review": {"gte": "flagged"}},
+        {"maturity": 1},
+        {"id": None},
+        {"key": 5},
+        {"uses": "many"},
+    ],
+)
+def test_parse_when_a_value_cannot_be_compared_then_the_refusal_is_typed(
+    given: dict[str, object],
+) -> None:
+    with pytest.raises(InvalidArgumentError):
+        Filters.parse(given)
+
+
+def test_snapshot_when_a_result_is_changed_then_the_snapshot_is_not(labelled: Catalog) -> None:
+    snapshot = labelled.snapshot(1e9)
+    key = Key(TENANT, "c")
+    for give in (
+        lambda: snapshot.get(key),
+        lambda: snapshot.records([key])[0],
+        lambda: list(snapshot.iter_records())[2],
+    ):
+        metadata: Any = give().metadata
+        metadata["tags"][1].append("z")
+        metadata["tags"].append("w")
+        metadata["n"] = 0
+        assert give().metadata == {"n": 10**30, "tags": ["x", ["y"]]}
+    assert snapshot.admit(QUERY, filters={"tags": "w"}) is not None

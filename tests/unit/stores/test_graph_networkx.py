@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
+import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.recall import Memory
 from rankblend.relevance.scope import Scope
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import Edge, Key, Link, Record, Seed, StoreQuery
@@ -137,3 +141,24 @@ def test_attributes_when_edges_are_replaced_or_rows_compacted_then_they_follow(
     years = {(s, t): data.get("year") for s, t, data in out.edges(data=True)}
     assert years == {("a", "b"): None, ("b", "c"): 2, ("p", "q"): None}
     assert out.nodes["lonely"] == {"mood": "blue"}
+
+
+@pytest.mark.parametrize("graph", [5, None, "graph", {"a": ["b"]}])
+def test_add_networkx_when_it_is_no_graph_then_it_is_refused(graph: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="graph: expected a networkx graph"):
+        GraphStore().add_networkx(graph, scope=ACME)
+    with Memory.open(":memory:") as memory, pytest.raises(InvalidArgumentError):
+        memory.add_networkx(graph, scope=ACME)
+
+
+def test_add_networkx_when_verified_is_no_bool_then_it_is_a_problem() -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", verified="no")
+    graph.add_edge("b", "c", verified=None)
+    graph.add_edge("c", "d", verified=np.True_)
+    with pytest.raises(InvalidArgumentError) as refused:
+        GraphStore().add_networkx(graph, scope=ACME)
+    assert refused.value.problems == (
+        "graph.edges[0].verified: expected True or False, got str",
+        "graph.edges[1].verified: expected True or False, got NoneType",
+    )

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.stores.catalog.columns import Columns, FieldCodes
+from rankblend.stores.catalog.filters import TEXT_FIELDS
+from rankblend.stores.catalog.record_checks import LABELS
 
 __all__ = ["MetadataSource", "RowFields"]
 
@@ -33,9 +35,9 @@ class RowFields:
         return self._columns.values(name, self._rows)
 
     def coded(self, name: str) -> tuple[NDArray[np.int32], Sequence[object]]:
-        """The layer or a metadata field: code per row, and the value of each code."""
-        if name == "layer":
-            return self._columns.array("layer")[self._rows].astype(np.int32), self._columns.layers
+        """A text field or a metadata field: code per row, and the value of each code."""
+        if name in TEXT_FIELDS:
+            return self._text(name)
         kept = self._columns.kept_field(name)
         if kept is None and len(self._rows) > _READ_DIRECTLY:
             kept = self._columns.keep_field(name, self._metadata(None))
@@ -44,6 +46,17 @@ class RowFields:
         direct = FieldCodes(name, 0)
         codes = [direct.code(each) for each in self._directly()]
         return np.array(codes, dtype=np.int32), direct.values
+
+    def _text(self, name: str) -> tuple[NDArray[np.int32], Sequence[object]]:
+        if name == "id":
+            ids = self._columns.rows.ids
+            return np.arange(len(self._rows), dtype=np.int32), [ids[r] for r in self._rows.tolist()]
+        column = "slot" if name == "key" else name
+        codes = self._columns.array(column)[self._rows].astype(np.int32)
+        if name == "layer":
+            return codes, self._columns.layers
+        # −1 is absent: one place for it before all others.
+        return codes + 1, [None, *(self._columns.slots if name == "key" else LABELS[name])]
 
     def _directly(self) -> list[Mapping[str, object]]:
         if self._read is None:

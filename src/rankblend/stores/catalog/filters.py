@@ -1,4 +1,4 @@
-"""Filters over layer, times, labels and metadata: parsed once, used as hard and as soft conditions.
+"""Filters over labels, times, numbers, names and metadata: parsed once, used hard and soft.
 
 ::
 
@@ -14,7 +14,6 @@ SQLite's comparisons would hold 1, ``true`` and, in a text column, ``"1"`` to be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
@@ -24,11 +23,22 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.stores.catalog.record_checks import LABELS, is_number
 
-__all__ = ["NUMBER_FIELDS", "TIME_FIELDS", "Condition", "FieldReader", "Filters", "metadata_value"]
+__all__ = [
+    "NUMBER_FIELDS",
+    "TEXT_FIELDS",
+    "TIME_FIELDS",
+    "Condition",
+    "FieldReader",
+    "Filters",
+    "metadata_value",
+]
 
 TIME_FIELDS = ("created", "at", "used", "expires")
-NUMBER_FIELDS = ("salience", "confidence")
+NUMBER_FIELDS = ("salience", "confidence", "uses")
+TEXT_FIELDS = ("layer", "id", "key", *LABELS)
+_UNORDERED = ("layer", *LABELS)
 _RANGES: Mapping[str, Callable[[object, object], bool]] = {
     "gte": lambda have, want: have >= want,  # type: ignore[operator]
     "lte": lambda have, want: have <= want,  # type: ignore[operator]
@@ -62,7 +72,8 @@ class Condition:
     """What one field must satisfy: every test of it.
 
     Args:
-        field: ``layer``, a time or number field, or a metadata field (``a.b`` for nested ones).
+        field: A text, time or number field of every memory, or a metadata field (``a.b`` for
+            nested ones).
         tests: (operator, value) pairs; the operators are ``any`` (equal to one of a tuple), ``ne``,
             ``gte``, ``lte``, ``gt`` and ``lt``. Times are seconds since the epoch.
     """
@@ -117,10 +128,11 @@ class Filters:
         """Read ``{field: value | [values] | {"gte" | "lte" | "gt" | "lt" | "ne": value}}``.
 
         Args:
-            mapping: The conditions. Reserved fields: ``layer`` (text), ``created``, ``at``,
-                ``used`` and ``expires`` (aware datetimes or ISO text with an offset), ``salience``
-                and ``confidence`` (numbers); every other name is a metadata field. ``None`` as a
-                value means null or absent, an empty list is satisfied by nothing.
+            mapping: The conditions. Reserved fields: ``id``, ``key``, ``layer``, ``review``,
+                ``maturity`` and ``certainty`` (text), ``created``, ``at``, ``used`` and ``expires``
+                (aware datetimes or ISO text with an offset), ``salience``, ``confidence`` and
+                ``uses`` (numbers); every other name is a metadata field. ``None`` as a value means
+                null or absent, an empty list is satisfied by nothing.
 
         Raises:
             InvalidArgumentError: Unknown operators, values of the wrong type, naive times; every
@@ -257,8 +269,8 @@ def _operand(name: str, operator: object, value: object, where: str, problems: l
     where = f"{where}: {operator}"
     parsed = _value(name, value, where, problems)
     if operator in _RANGES:
-        if name == "layer":
-            problems.append(f"{where}: layers have no order")
+        if name in _UNORDERED:
+            problems.append(f"{where}: the values of {name} have no order")
         elif value is None or isinstance(parsed, bool):
             problems.append(f"{where}: expected a number, text or time, got {_type(value)}")
     return parsed
@@ -270,19 +282,29 @@ def _value(name: str, value: object, where: str, problems: list[str]) -> object:
         return None if value is None else _seconds(value, where, problems)
     if isinstance(value, np.generic):
         value = value.item()
-    expected = "a number" if name in NUMBER_FIELDS else "text" if name == "layer" else ""
     kind = _kind(value)
-    if kind == "number" and not math.isfinite(value):  # type: ignore[arg-type]
-        problems.append(f"{where}: expected a finite number")
+    if kind == "number" and not is_number(value):
+        problems.append(f"{where}: expected a finite number that a double can hold")
         return None
-    fits = {"a number": ("number", "null"), "text": ("text",)}.get(
-        expected, ("number", "text", "bool", "null")
-    )
-    if kind not in fits:
-        wanted = expected or "text, a number, a bool or None"
-        problems.append(f"{where}: expected {wanted}, got {_type(value)}")
+    fitting, expected = _fitting(name)
+    if kind not in fitting:
+        problems.append(f"{where}: expected {expected}, got {_type(value)}")
+        return None
+    if name in LABELS and value is not None and value not in LABELS[name]:
+        problems.append(f"{where}: expected one of {', '.join(LABELS[name])}, got {value!r:.40}")
         return None
     return value
+
+
+def _fitting(name: str) -> tuple[tuple[str, ...], str]:
+    """The kinds of value a field is compared with, and their name."""
+    if name in NUMBER_FIELDS:
+        return ("number", "null"), "a number"
+    if name in ("layer", "id"):
+        return ("text",), "text"
+    if name in TEXT_FIELDS:
+        return ("text", "null"), "text or None"
+    return ("number", "text", "bool", "null"), "text, a number, a bool or None"
 
 
 def _seconds(value: object, where: str, problems: list[str]) -> float | None:
@@ -297,10 +319,14 @@ def _seconds(value: object, where: str, problems: list[str]) -> float | None:
     if moment is None:
         problems.append(f"{where}: expected a datetime or ISO text, got {_type(value)}")
         return None
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         problems.append(f"{where}: expected a time with an offset (UTC), got a naive one")
         return None
-    return moment.astimezone(UTC).timestamp()
+    try:
+        return moment.astimezone(UTC).timestamp()
+    except OverflowError:
+        problems.append(f"{where}: expected a time within the years 1 to 9999 of UTC")
+        return None
 
 
 def _type(value: object) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
 
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.encoding import text_digest
@@ -37,18 +40,31 @@ class Snapshot(MemoryView):
 
     def get(self, key: Key) -> Record | None:
         """The record with this key, or None."""
-        return self._records.get(key)
+        return self.records([key])[0]
 
     def records(self, keys: Iterable[Key]) -> list[Record | None]:
         """The record of each key, None where there is none."""
-        return [self._records.get(key) for key in keys]
+        found = map(self._records.get, keys)
+        return [None if record is None else _apart(record) for record in found]
 
     def iter_records(self) -> Iterator[Record]:
         """All records, in the order given."""
-        return iter(self._records.values())
+        return map(_apart, self._records.values())
 
     def _metadata_of(
         self, serials: Sequence[int] | None
     ) -> Iterable[tuple[int, Mapping[str, object]]]:
         asked = self._of_serial.values() if serials is None else map(self._of_serial.get, serials)
         return [(each.serial, each.metadata) for each in asked if each is not None]
+
+
+def _apart(record: Record) -> Record:
+    """A record whose metadata may be changed by whoever gets it: the snapshot keeps its own."""
+    return evolve(record, metadata=_copied(record.metadata)) if record.metadata else record
+
+
+def _copied(value: Any) -> Any:
+    """A JSON value in containers of its own."""
+    if isinstance(value, Mapping):
+        return {name: _copied(each) for name, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value

@@ -31,8 +31,13 @@ def edges_of(graph: nx.Graph, scope: Scope) -> tuple[list[Edge], list[Mapping[st
     multigraph's edge is its kind where it is text and no kind is given.
 
     Raises:
-        InvalidArgumentError: Nodes that are not text, or weights outside (0, 1]; all at once.
+        InvalidArgumentError: No graph; nodes that are not text, weights outside (0, 1] or
+            ``verified`` that is no bool, all at once.
     """
+    if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_multigraph")):
+        raise InvalidArgumentError(
+            f"graph: expected a networkx graph of any class, got {type(graph).__name__}"
+        )
     edges: list[Edge] = []
     extra: list[Mapping[str, Any]] = []
     problems = [
@@ -48,11 +53,17 @@ def edges_of(graph: nx.Graph, scope: Scope) -> tuple[list[Edge], list[Mapping[st
     for place, (source, target, key, data) in enumerate(triples):
         kind = data.get("kind", key if isinstance(key, str) else "related")
         weight = data.get("weight", 1.0)
+        verified = data.get("verified", False)
         found = edge_problems(f"graph.edges[{place}]", source, target, kind, weight)
+        if not isinstance(verified, bool | np.bool_):
+            found.append(
+                f"graph.edges[{place}].verified: expected True or False, "
+                f"got {type(verified).__name__}"
+            )
         if found:
             problems += found
             continue
-        edges.append(Edge(scope, source, target, kind, float(weight), bool(data.get("verified"))))
+        edges.append(Edge(scope, source, target, kind, float(weight), bool(verified)))
         extra.append({name: value for name, value in data.items() if name not in _EDGE})
     if problems:
         raise InvalidArgumentError(problems)
