@@ -235,7 +235,9 @@ def test_recall_when_a_store_proposes_the_invisible_then_it_is_refused_always(
     opened: Callable[..., rb.Memory], strict: bool, broken_too: bool
 ) -> None:
     memory = opened(Own(proposes=["a", "secret"], says=raising if broken_too else None))
-    with pytest.raises(rb.MemoryContractError, match="not visible to this query or unknown") as refused:
+    with pytest.raises(
+        rb.MemoryContractError, match="not visible to this query or unknown"
+    ) as refused:
         memory.recall("refund", scope=USER, strict=strict)
     assert "secret" not in str(refused.value)
 

@@ -118,7 +118,9 @@ def read_batch(path: str | os.PathLike[str], now: float, scope: object = None) -
             _read_header(problems, where, line, header)
             continue
         if "scope" not in line and scope is None:
-            problems.add(f"{where}names no scope; give it one, or pass one for all such lines (--scope)")
+            problems.add(
+                f"{where}names no scope; give it one, or pass one for all such lines (--scope)"
+            )
         line.setdefault("scope", default if default is not None else _ANY)
         if kind == "memory":
             item = read_item(problems, where, line, now=now)

@@ -52,7 +52,7 @@ def test_musique_has_the_published_counts(shared):
     assert len(data.queries) == 100
     assert sum(len(query.relevant) for query in data.queries) == 237
     assert {query.family for query in data.queries} == {"2hop", "3hop", "4hop"}
-    assert {scope for scope in data.links} == {Scope.parse("dataset:musique")}
+    assert set(data.links) == {Scope.parse("dataset:musique")}
 
 
 def test_bfcl_maps_the_published_number_of_questions(shared):

@@ -45,7 +45,10 @@ def test_propose_gives_nothing_whatever_the_level() -> None:
 
 def test_observe_when_signals_are_given_either_way_then_columns_follow_the_ids() -> None:
     own = store(
-        {"a": RelevanceSignals(liked_test=0.25, sure_test=1.0), "b": {"liked_test": 0.0, "sure_test": None}}
+        {
+            "a": RelevanceSignals(liked_test=0.25, sure_test=1.0),
+            "b": {"liked_test": 0.0, "sure_test": None},
+        }
     )
     seen = own.observe(QUERY, ["b", "nobody", "a", "b"])
     assert list(seen.columns) == ["liked_test", "sure_test"]
