@@ -121,9 +121,7 @@ class Isolation(RuleBasedStateMachine):
 
     @rule(where=scopes, identifier=ids)
     def forget(self, where: rb.Scope, identifier: str) -> None:
-        seen = self.visible([where], "ancestors") | {
-            i: (s, where.distance(s)) for s, i in self.model if where.distance(s) >= 0
-        }
+        seen = self.visible([where], "ancestors")
         if (where, identifier) in self.model:
             assert self.memory.forget(identifier, scope=where) == 1
             del self.model[where, identifier]
@@ -187,13 +185,12 @@ class Isolation(RuleBasedStateMachine):
 
     @rule(where=scopes, identifier=ids)
     def get(self, where: rb.Scope, identifier: str) -> None:
-        held = [s for s, i in self.model if i == identifier and where.distance(s) >= 0]
-        if held:
-            nearest = min(held, key=where.distance)
-            assert (
-                self.memory.get(identifier, scope=where).text
-                == self.model[nearest, identifier].text
-            )
+        seen = {i: scope for i, (scope, _) in self.visible([where], "ancestors").items()}
+        if (where, identifier) in self.model:
+            seen[identifier] = where
+        if identifier in seen:
+            found = self.memory.get(identifier, scope=where)
+            assert found.text == self.model[seen[identifier], identifier].text
         else:
             with pytest.raises(MemoryNotFoundError):
                 self.memory.get(identifier, scope=where)

@@ -80,12 +80,20 @@ class LiveEngine(Engine):
             with self.lock.writing():
                 self._apply(self.catalog.refresh())
 
-    def put(self, records: Sequence[Record]) -> list[Record]:
-        """Store memories durably and show them to every store."""
+    def put(
+        self,
+        records: Sequence[Record],
+        *,
+        edges: Sequence[Edge] = (),
+        embedder: str | None = None,
+        dimension: int | None = None,
+    ) -> list[Record]:
+        """Store memories and links durably, in one transaction, and show them to every store."""
         with self.lock.writing():
             self._apply(self.catalog.refresh())
-            stored = self.catalog.put(records)
-            self.follow(changed=list({record.key: record for record in stored}.values()))
+            stored = self.catalog.put(records, edges=edges, embedder=embedder, dimension=dimension)
+            latest = list({record.key: record for record in stored}.values())
+            self.follow(changed=latest, edges=edges)
         self._warn_if_behind()
         return stored
 

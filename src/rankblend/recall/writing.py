@@ -92,19 +92,13 @@ def write(
     )
     if whole and empty:
         made_by = batch.embedder
-    engine.refresh()
-    with engine.lock.writing(), _named(batch.items):
-        stored = catalog.put(
+    with _named(batch.items):
+        return engine.put(
             records,
             edges=batch.edges,
             embedder=made_by,
             dimension=batch.dimension if whole and empty else None,
         )
-        latest = list({record.key: record for record in stored}.values())
-        engine.follow(changed=latest, edges=batch.edges)
-    if engine.behind:
-        engine.put(())  # writes nothing, but warns of stores that could not follow
-    return stored
 
 
 def owned_keys(
