@@ -13,6 +13,7 @@ from rankblend.cli.console import errors, output, print_json
 from rankblend.cli.embedder import HELP, embedder_for
 from rankblend.cli.table import recall_table
 from rankblend.errors import InvalidArgumentError
+from rankblend.profiles import load_profile
 from rankblend.recall import Memory, Recall, stored_embedder
 
 __all__ = ["recall"]
@@ -56,6 +57,8 @@ def recall(
     strict: Annotated[bool, typer.Option("--strict", help="Fail when a store fails.")] = False,
 ) -> None:
     """Ask a memory file and rank what it knows."""
+    recipe = load_profile(profile)
+    another = load_profile(compare) if compare else None
     if not db.exists():
         raise InvalidArgumentError(f"--db: no such file: {db}; write one with rankblend ingest")
     weights = dict(_weight(text) for text in weight or ())
@@ -66,8 +69,8 @@ def recall(
             "scope": scope[0] if len(scope) == 1 else scope, "reach": reach, "top": top,
             "seeds": seed or (), "as_of": _with_zone(as_of), "strict": strict,
         }  # fmt: skip
-        result = memory.recall(query, profile=profile, weights=weights or None, **arguments)
-        other = memory.recall(query, profile=compare, **arguments) if compare else None
+        result = memory.recall(query, profile=recipe, weights=weights or None, **arguments)
+        other = memory.recall(query, profile=another, **arguments) if another else None
         subject = id if id is not None else 0 if explain and len(result) else None
         explanation = None if subject is None else result.explain(subject)
     if as_json:
