@@ -660,7 +660,7 @@ def test_recall_when_threads_read_and_write_then_every_answer_is_one_of_the_mome
 
 junk = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(),
+        st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.just(10**400), st.floats(),
         st.text(max_size=5), st.sampled_from(("\ud800", "a\x00", "tenant:acme/", "a:1/a:2", "%", "2026-13-01")),
         st.binary(max_size=3), st.datetimes(), st.complex_numbers(), st.just(object()), st.just(len),
         st.just(rb.Link("a", weight=None)), st.just(rb.Seed(None, "x")), st.just(np.array([np.nan, 1])),  # type: ignore[arg-type]

@@ -138,7 +138,7 @@ class Match:
         }
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Recall:
     """The answer to one query: a sequence of matches that can explain itself.
 
@@ -162,6 +162,10 @@ class Recall:
 
     def __len__(self) -> int:
         return len(self.matches)
+
+    def __repr__(self) -> str:
+        state = ", degraded" if self.degraded else ""
+        return f"<Recall: {len(self.matches)} matches, profile={self.profile.name!r}{state}>"
 
     def __iter__(self) -> Iterator[Match]:
         return iter(self.matches)

@@ -190,6 +190,10 @@ class MemoryReader:
         engine.refresh()
         return len(engine.catalog)
 
+    def __bool__(self) -> bool:
+        """True, also while it is empty: ``if memory`` asks whether there is one."""
+        return True
+
     @property
     def profile(self) -> RankingProfile:
         """The recipe used when a recall names none."""
