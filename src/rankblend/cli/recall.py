@@ -36,7 +36,10 @@ def recall(
         str, typer.Option("--reach", help="ancestors, or subtree to see below the scope too.")
     ] = "ancestors",
     weight: Annotated[
-        list[str] | None, typer.Option("--weight", help="Change a weight: name=value; repeat.")
+        list[str] | None,
+        typer.Option(
+            "--weight", help="Change a weight: similarity=0.5, words.keyword=0.9; repeat."
+        ),
     ] = None,
     seed: Annotated[
         list[str] | None, typer.Option("--seed", help="Entity or id for the graph to start from.")

@@ -8,13 +8,13 @@ from typing import Any
 
 from attrs import evolve, field, fields, frozen
 
-from rankblend.errors import InvalidArgumentError
 from rankblend.profiles.check import check_recipe, check_types, find_evidence
 from rankblend.profiles.identity import recipe_hash
 from rankblend.profiles.problems import Problems
 from rankblend.profiles.reach import inputs_first, reachable
 from rankblend.profiles.recipe import Floors, Pool, Select, SignalRecipe, as_tuple, read_only
 from rankblend.profiles.relative import relative_signals
+from rankblend.profiles.reweigh import Reweighted, reweigh
 from rankblend.profiles.tree import Row, describe_profile
 from rankblend.relevance.blend import ScopeBlend
 from rankblend.relevance.composers import Node, node_inputs
@@ -162,30 +162,24 @@ class RankingProfile:
         """The same profile with other weights in its score, and a hash of its own.
 
         Args:
-            weights: By input of the score, finite and ≥ 0; inputs not named keep theirs.
+            weights: By input of the score (``similarity``), or of a node below it
+                (``words.keyword``), finite and ≥ 0; inputs not named keep theirs.
 
         Raises:
-            ProfileError: All problems: an input the score does not have, an invalid weight, a
-                promised sum that is not met.
+            ProfileError: All problems: an input that is not there, an invalid weight, a promised
+                sum that is not met.
         """
         problems = Problems(self.name)
-        held = dict(self.score.weights)
         if not isinstance(weights, Mapping):
             problems.expected(("score", "weights"), "a table of weights", weights)
             problems.raise_if_any()
-        for name, value in weights.items():
-            path = ("score", "weights", str(name))
-            if name not in held:
-                problems.unknown(path, "input", str(name), held)
-            else:
-                held[name] = problems.number(path, value, low=0.0) or 0.0
-        problems.raise_if_any()
         # A recall may give the same weights every time, and checking and hashing cost a millisecond.
-        key = (tuple(held.items()), frozenset(weights))
+        key = tuple((name, type(value), repr(value)) for name, value in weights.items())
         made = self._reweighted.get(key)
         if made is None:
-            score = _reweighted(self.score, held, problems)
-            made = evolve(self, score=score, origins=self._origins_after(frozenset(weights)))
+            other = reweigh(self.score, self.nodes, weights, problems)
+            origins = self._origins_after(other)
+            made = evolve(self, score=other.score, nodes=other.nodes, origins=origins)
             if len(self._reweighted) >= MOST_REWEIGHTED:
                 self._reweighted.clear()
             self._reweighted[key] = made
@@ -195,28 +189,19 @@ class RankingProfile:
     def _reweighted(self) -> dict[object, RankingProfile]:
         return {}
 
-    def _origins_after(self, changed: frozenset[str]) -> dict[str, str]:
+    def _origins_after(self, other: Reweighted) -> dict[str, str]:
         origins = dict(self.origins)
-        listed = origins.pop("score.of", None)
-        for name, _ in self.score.weights:
-            if name in changed:
-                origins[f"score.weights.{name}"] = "call"
-            elif listed is not None:
-                origins.setdefault(f"score.weights.{name}", listed)
-        return origins
+        named = {"score": self.score, **{f"nodes.{n}": node for n, node in self.nodes.items()}}
+        for where in {path.rpartition(".weights.")[0] for path in other.changed}:
+            listed = origins.pop(f"{where}.of", None)
+            if listed is not None:  # a list of inputs becomes a table of weights
+                for name, _ in named[where].weights:
+                    origins.setdefault(f"{where}.weights.{name}", listed)
+        return origins | dict.fromkeys(other.changed, "call")
 
     def describe(self) -> tuple[Row, ...]:
         """Every value in effect as (path, value, origin), in the order of a profile file."""
         return describe_profile(self, self.origins)
-
-
-def _reweighted(node: Node, weights: Mapping[str, float], problems: Problems) -> Node:
-    try:
-        return evolve(node, weights=weights)
-    except InvalidArgumentError as error:
-        problems.take(("score",), [f"score.{line}" for line in error.problems])
-        problems.raise_if_any()
-        raise
 
 
 def _rebuild(state: dict[str, Any]) -> RankingProfile:

@@ -98,7 +98,8 @@ class MemoryReader:
             reach: ``subtree`` also shows memories stored below the scope, where permitted.
             top: At most this many; None for the profile's number; 0 returns nothing.
             profile: Another recipe for this call: a name, a path or a profile.
-            weights: Weights of the profile's score to change for this call.
+            weights: Weights to change for this call: of the score (``similarity``) or of a node
+                below it (``words.keyword``).
             filters: Hard conditions, ``{field: value | [values] | {"gte": …}}`` over metadata,
                 layer and times.
             prefer: The same, soft: the satisfied share is the ``structured`` evidence.

@@ -136,6 +136,25 @@ def test_with_weights_when_inputs_were_a_list_then_origins_follow() -> None:
     assert rows["score.weights.b"][1:] == (1.0, "profile")
 
 
+def test_with_weights_when_a_node_is_named_then_its_weight_changes() -> None:
+    base = load_profile("default")
+    other = base.with_weights({"words.keyword": 0.9, "similarity": 0.1})
+    assert dict(other.nodes["words"].weights) == {"keyword": 0.9, "coverage": 0.2}
+    assert dict(other.score.weights)["similarity"] == 0.1
+    assert other.origins["nodes.words.weights.keyword"] == "call"
+    assert other.hash != base.with_weights({"similarity": 0.1}).hash
+    back = other.with_weights({"words.keyword": 0.5, "similarity": 0.3})
+    assert back.hash == base.hash
+
+
+def test_with_weights_when_a_nested_name_is_unknown_then_the_nearest_is_named() -> None:
+    with pytest.raises(ProfileError) as caught:
+        load_profile("default").with_weights({"words.keywrd": 1, "keyword": 1, "wrds.coverage": 1})
+    assert [line.rpartition("did you mean ")[2] for line in caught.value.problems] == [
+        '"words.keyword"?', '"words.keyword"?', '"words.coverage"?'
+    ]  # fmt: skip
+
+
 def test_with_weights_when_several_are_wrong_then_all_are_named() -> None:
     with pytest.raises(ProfileError) as caught:
         load_profile("crewai").with_weights(
