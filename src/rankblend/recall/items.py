@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, object] = {
 _LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
 _MANY_USES = 2**31
 _UNIT_SLACK = 2.0**-23  # a unit vector rounded to float32 has a norm this near to 1
-_LINK = ("source", "target", "kind", "weight", "verified")
+_LINK = ("source", "target", "kind", "weight", "verified", "at")
 
 
 @frozen(eq=False)
@@ -79,7 +79,7 @@ def read_item(
     for name in (name for name in item if name not in _DEFAULTS):
         problems.add(f"{where}{name!s:.40}: no such argument of remember")
     given: dict[str, Any] = {**_DEFAULTS, **{k: v for k, v in item.items() if k in _DEFAULTS}}
-    vector = _read_vector(problems, f"{where}vector", given.pop("vector"))
+    vector = arguments.read_vector(problems, f"{where}vector", given.pop("vector"))
     if given["id"] is None:
         given["id"] = uuid.uuid4().hex
     uses, used, created = given.pop("uses"), given.pop("used"), given.pop("created")
@@ -132,17 +132,10 @@ def read_edge(
     verified = item.get("verified", False)
     if not isinstance(verified, bool):
         problems.add(f"{where}verified: expected True or False")
+    since = arguments.read_time(problems, f"{where}at", item.get("at"))
     if scope is None or len(problems.found) > before:
         return None
-    return Edge(scope, source, target, kind, weight, bool(verified))
-
-
-def _read_vector(problems: Problems, name: str, value: object) -> NDArray[np.float32] | None:
-    if isinstance(value, np.ndarray) and value.dtype == np.float32 and value.ndim == 1:
-        norm = float(np.sqrt(np.sum(np.square(value, dtype=np.float64))))
-        if abs(norm - 1.0) <= _UNIT_SLACK:
-            return value.astype(np.float32)  # of unit length already: no bit may change
-    return arguments.read_vector(problems, name, value)
+    return Edge(scope, source, target, kind, weight, bool(verified), since)
 
 
 def _several(problems: Problems, name: str, given: object) -> Iterable[object]:

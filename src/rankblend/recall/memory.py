@@ -217,13 +217,11 @@ class Memory(MemoryReader):
         kind: str = "related",
         weight: float = 1.0,
         verified: bool = False,
+        at: datetime | str | None = None,
     ) -> None:
-        """Join two nodes, each the id of a memory or the name of an entity; the scope owns it."""
-        self.link_many(
-            [{"source": source, "target": target, "kind": kind, "weight": weight,
-              "verified": verified}],
-            scope=scope,
-        )  # fmt: skip
+        """Join two nodes, ids of memories or names of entities; it holds from ``at``, or always."""
+        item = {"source": source, "target": target, "kind": kind, "weight": weight}
+        self.link_many([{**item, "verified": verified, "at": at}], scope=scope)
 
     def link_many(self, links: Iterable[Mapping[str, Any]], *, scope: ScopeLike) -> None:
         """Join many pairs of nodes in one transaction; see `link`."""

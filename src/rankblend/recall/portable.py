@@ -43,7 +43,8 @@ def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
     for edge in catalog.iter_edges():
         yield {"type": "link", "scope": str(edge.scope), "source": edge.source,
                "target": edge.target, "kind": edge.kind, "weight": edge.weight,
-               "verified": edge.verified}  # fmt: skip
+               "verified": edge.verified,
+               **({} if edge.at is None else {"at": _when(edge.at)})}  # fmt: skip
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterator[dict[str, Any]]) -> int:

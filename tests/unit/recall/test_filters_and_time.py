@@ -358,3 +358,22 @@ def test_as_of_when_compared_with_a_memory_of_only_those_revisions_then_the_answ
             present = partial.recall(query, now=then, **asked)
             assert [m.plain() for m in past] == [m.plain() for m in present]
             assert past.trace.sources == present.trace.sources
+
+
+def test_as_of_when_a_link_is_newer_then_it_does_not_hold_yet(memory: rb.Memory) -> None:
+    for identifier in ("a", "b"):
+        memory.remember(f"text {identifier}", scope=USER, id=identifier, at="2026-01-01T00:00:00Z")
+    memory.link(
+        "a", "b", scope=USER, kind="equivalent", verified=True, at="2026-02-01T00:00:00Z"
+    )  # fmt: skip
+    before = memory.recall("text", scope=USER, as_of="2026-01-15T00:00:00Z")
+    after = memory.recall("text", scope=USER, as_of="2026-02-15T00:00:00Z")
+    assert sorted(before.ids) == ["a", "b"]
+    assert after.ids == ("a",)
+
+
+def test_link_when_its_time_is_naive_then_refused(memory: rb.Memory) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"links\[0\]\.at: expected a datetime with a time"
+    ):
+        memory.link("a", "b", scope=USER, at="2026-02-01T00:00:00")
