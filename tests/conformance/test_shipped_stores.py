@@ -75,6 +75,7 @@ class TestGraphStoreByPageRank(_GraphConformance):
 class _OverACatalog(StoreConformance):
     """Stores that read a catalog: the catalog is written, and closed with the store."""
 
+    examples = 5
     reads: Any
 
     def make_store(self) -> Store:

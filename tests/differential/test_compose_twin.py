@@ -290,22 +290,31 @@ def table_of(pool: Pool) -> SignalTable:
     )
 
 
-@settings(max_examples=300)
-@given(nodes(SIGNALS), pools)
-def test_node_when_evaluated_then_has_the_bits_of_its_twin(node: Node, pool: Pool) -> None:
+def node_has_the_bits_of_its_twin(node: Node, pool: Pool) -> None:
     same(compose_table(node, {}, table_of(pool)), twin(node, {}, pool))
 
 
-@settings(max_examples=150)
-@given(trees(), pools)
-def test_tree_when_evaluated_then_every_node_has_the_bits_of_its_twin(
-    tree: tuple[Node, dict[str, Node]], pool: Pool
-) -> None:
+def tree_has_the_bits_of_its_twin(tree: tuple[Node, dict[str, Node]], pool: Pool) -> None:
     root, below = tree
     made = compose_table(root, below, table_of(pool))
     same(made, twin(root, below, pool))
     for name, child in made.children.items():
         same(child, twin(below[name], below, pool))
+
+
+AMOUNTS = [pytest.param(50, id="some"), pytest.param(1000, id="many", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("amount", AMOUNTS)
+def test_node_when_evaluated_then_has_the_bits_of_its_twin(amount: int) -> None:
+    check = given(nodes(SIGNALS), pools)(node_has_the_bits_of_its_twin)
+    settings(max_examples=amount)(check)()
+
+
+@pytest.mark.parametrize("amount", AMOUNTS)
+def test_tree_when_evaluated_then_every_node_has_the_bits_of_its_twin(amount: int) -> None:
+    check = given(trees(), pools)(tree_has_the_bits_of_its_twin)
+    settings(max_examples=amount // 2)(check)()
 
 
 @given(st.dictionaries(st.sampled_from(SIGNALS), st.floats(1e-6, 1e6), min_size=1), pools)

@@ -232,9 +232,9 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_isolation_when_anything_is_written_then_nobody_sees_what_is_not_theirs() -> None:
-    run(examples=20, steps=20)
+    run(examples=12, steps=20)
 
 
 @pytest.mark.slow
 def test_isolation_when_very_much_is_written_then_nobody_sees_what_is_not_theirs() -> None:
-    run(examples=40, steps=50)
+    run(examples=60, steps=50)
