@@ -53,12 +53,8 @@ class LiveEngine(Engine):
         """Fill every store from the catalog, from what it kept there where that is still good."""
         with self.lock.writing():
             restored = self._restore()
-            for records in _batched(self.catalog.iter_records(), _BATCH):
-                self.follow(changed=records, without=frozenset(restored))
-            for edges in _batched(self.catalog.iter_edges(), _BATCH):
-                self.follow(edges=edges)
-            for name, generation in restored.items():
-                missed = self.catalog.changes(generation)
+            self._fill(without=frozenset(restored))
+            for name, missed in restored.items():
                 others = frozenset(self.stores) - {name}
                 self.follow(changed=missed.changed, removed=missed.removed, without=others)
             self._apply(self.catalog.refresh())
@@ -101,16 +97,9 @@ class LiveEngine(Engine):
         """Erase memories with all their revisions."""
         with self.lock.writing():
             self._apply(self.catalog.refresh())
-            ends = {(key.scope.path, key.id) for key in keys}
-            touching = [
-                edge
-                for edge in self.catalog.iter_edges()
-                if not ends.isdisjoint(
-                    ((edge.scope.path, edge.source), (edge.scope.path, edge.target))
-                )
-            ]
+            before = self.catalog.generation
             count = self.catalog.forget(keys)
-            self.follow(removed=keys, edges_removed=touching)
+            self._apply(self.catalog.changes(before))  # which edges went with them, too
         self._warn_if_behind()
         return count
 
@@ -200,18 +189,16 @@ class LiveEngine(Engine):
         finally:
             self.catalog.close()
 
-    def _restore(self) -> dict[str, int]:
-        """Stores that could be restored from what they kept → up to which generation."""
+    def _restore(self) -> dict[str, Changes]:
+        """Stores that could be restored from what they kept → what was written since."""
         restored = {}
         for name, store in self.stores.items():
             if isinstance(store, KeywordStore):
                 kept = self.catalog.load_cache(name)
-                if (
-                    kept is not None
-                    and self.catalog.changes(kept[0]).complete
-                    and store.restore(kept[1])
-                ):
-                    restored[name] = kept[0]
+                if kept is not None:
+                    missed = self.catalog.changes(kept[0])
+                    if missed.complete and store.restore(kept[1]):
+                        restored[name] = missed
         return restored
 
     def _apply(self, changes: Changes) -> None:
@@ -240,8 +227,12 @@ class LiveEngine(Engine):
             if isinstance(store, VectorStore | KeywordStore | GraphStore):
                 self.stores[name] = store.fresh()
                 self.behind.pop(name, None)
+        self._fill()
+
+    def _fill(self, *, without: frozenset[str] = frozenset()) -> None:
+        """Show the stores everything there is; the caller holds the lock for writing."""
         for records in _batched(self.catalog.iter_records(), _BATCH):
-            self.follow(changed=records)
+            self.follow(changed=records, without=without)
         for edges in _batched(self.catalog.iter_edges(), _BATCH):
             self.follow(edges=edges)
 
