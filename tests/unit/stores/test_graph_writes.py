@@ -4,61 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import threading
-from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.scope import Scope
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import (
     Edge,
     Key,
     Link,
     Reason,
-    Record,
-    Seed,
-    StoreQuery,
 )
 
-ACME = Scope.parse("tenant:acme")
-USER = Scope.parse("tenant:acme/user:7")
-OTHER = Scope.parse("tenant:acme-corp")
-
-
-def record(name: str, *links: str | Link, scope: Scope = ACME, serial: int = -1) -> Record:
-    targets = tuple(link if isinstance(link, Link) else Link(link) for link in links)
-    return Record(Key(scope, name), f"text of {name}", serial=serial, links=targets)
-
-
-def ask(
-    *seeds: str | Seed, text: str = "", scopes: Iterable[Scope] = (USER,), **more: object
-) -> StoreQuery:
-    given = tuple(seed if isinstance(seed, Seed) else Seed(seed) for seed in seeds)
-    return StoreQuery(text, tuple(scopes), seeds=given, **more)  # type: ignore[arg-type]
-
-
-def evidence(store: GraphStore, query: StoreQuery, name: str, *ids: str) -> list[float]:
-    return store.observe(query, ids, {name}).columns[name].tolist()
-
-
-def reasons(store: GraphStore, query: StoreQuery, name: str, *ids: str) -> list[Reason]:
-    return [Reason(code) for code in store.observe(query, ids, {name}).reason(name)]
+sys.path.insert(0, str(Path(__file__).parent))
+from graph_world import ACME, OTHER, USER, ask, evidence, make_chain, reasons, record
 
 
 @pytest.fixture
 def chain() -> GraphStore:
-    """a – Paris – b – c – Rome – d, and e apart."""
-    store = GraphStore()
-    store.add(
-        [
-            record("a", "Paris"), record("b", "Paris", "c"), record("c", "Rome"),
-            record("d", "Rome"), record("e"), record("f", "Oslo"),
-        ]
-    )  # fmt: skip
-    return store
+    return make_chain()
 
 
 class TestWrites:
