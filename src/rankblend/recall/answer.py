@@ -241,10 +241,9 @@ def _observing(
         query = asked.seeded_query_for(store, seeds)
     else:
         query = asked.query_for(store)
+    call = partial(store.observe, query, ids)
     if isinstance(store, GraphStore):
         call = partial(store.observe, query, ids, wanted=wanted)
-        return Request(store.name, "observe", asked_by(asked.engine.lock, call))
-    call = partial(store.observe, query, ids)
     return Request(store.name, "observe", asked_by(asked.engine.lock, call))
 
 

@@ -50,13 +50,12 @@ def check_embedder(
     """
     if embedder is None:
         return
-    stored, size = catalog.get_meta(EMBEDDER), stored_dimension(catalog)
-    stated = embedder_dimension(embedder)
+    stored, stated = catalog.get_meta(EMBEDDER), embedder_dimension(embedder)
     if stored is not None:
         given = identity(embedder, dimension=stated or dimension)
         if given != stored:
             raise EmbedderMismatchError(stored, given)
-    elif size is not None and stated is not None and stated != size:
+    elif stated is not None and (size := stored_dimension(catalog)) not in (None, stated):
         raise EmbedderMismatchError(
             f"vectors that were given, of dimension {size}", identity(embedder)
         )

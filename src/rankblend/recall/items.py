@@ -28,7 +28,6 @@ _DEFAULTS: Mapping[str, object] = {
 }  # fmt: skip
 _LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
 _MANY_USES = 2**31
-_UNIT_SLACK = 2.0**-23  # a unit vector rounded to float32 has a norm this near to 1
 _LINK = ("source", "target", "kind", "weight", "verified", "at")
 
 

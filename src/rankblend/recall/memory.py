@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankblend.embedders import Embedder, checked, identity
 from rankblend.profiles import load_profile
 from rankblend.recall.arguments import Problems
-from rankblend.recall.embedding import check_embedder, stored_embedder
+from rankblend.recall.embedding import check_embedder
 from rankblend.recall.engine import default_stores
 from rankblend.recall.items import read_edges, read_items
 from rankblend.recall.live import LiveEngine
@@ -31,7 +31,7 @@ from rankblend.stores.protocol import Link, Statistics, Store
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Memory", "stored_embedder"]
+__all__ = ["Memory"]
 
 
 class Memory(MemoryReader):

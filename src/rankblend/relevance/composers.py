@@ -66,7 +66,7 @@ from rankblend.relevance.rules import (
     Outcome,
     register_composer,
 )
-from rankblend.relevance.signals import SignalTable, checked_names, checked_values
+from rankblend.relevance.signals import SignalTable, names_and_values
 
 __all__ = [
     "COMPOSERS",
@@ -148,11 +148,7 @@ def compose_table(
         InvalidArrayError: The matrix does not fit the names.
         InvalidSignalError: A value of the matrix is infinite or outside [0, 1].
     """
-    if isinstance(table, SignalTable):
-        names, values = table.names, table.values
-    else:
-        names = checked_names(table[0])
-        values = checked_values(names, table[1])
+    names, values = names_and_values(table)
     columns = {name: values[:, at] for at, name in enumerate(names)}
     absent = np.full(len(values), np.nan)
     made: dict[str, Composition] = {}

@@ -25,6 +25,7 @@ __all__ = [
     "checked_names",
     "checked_signal",
     "checked_values",
+    "names_and_values",
     "real_number",
     "shown",
 ]
@@ -332,3 +333,13 @@ class SignalTable:
 
     def __repr__(self) -> str:
         return f"SignalTable({len(self.ids)} × {', '.join(self.names) or 'no signals'})"
+
+
+def names_and_values(
+    table: SignalTable | tuple[Iterable[str], ArrayLike],
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Column names and matrix (n, s) of a table; a pair of both is checked as a table would be."""
+    if isinstance(table, SignalTable):
+        return table.names, table.values
+    names = checked_names(table[0])
+    return names, checked_values(names, table[1])

@@ -16,8 +16,7 @@ from rankblend.relevance.signals import (
     STANDARD_SIGNALS,
     RelevanceSignals,
     SignalTable,
-    checked_names,
-    checked_values,
+    names_and_values,
     real_number,
 )
 
@@ -135,11 +134,7 @@ class RelevanceWeights(Mapping[str, float]):
             InvalidArrayError: The matrix does not fit the names.
             InvalidSignalError: A value of the matrix is infinite or outside [0, 1].
         """
-        if isinstance(table, SignalTable):
-            names, values = table.names, table.values
-        else:
-            names = checked_names(table[0])
-            values = checked_values(names, table[1])
+        names, values = names_and_values(table)
         absent = np.full(len(values), np.nan)
         place = {name: at for at, name in enumerate(names)}
         columns = [values[:, place[name]] if name in place else absent for name in self]
