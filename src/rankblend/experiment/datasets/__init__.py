@@ -9,21 +9,41 @@ from types import MappingProxyType
 from rankblend.errors import UnknownNameError
 from rankblend.experiment.datasets.bfcl import load_bfcl
 from rankblend.experiment.datasets.dataset import Dataset, JudgedQuery
+from rankblend.experiment.datasets.jsonl import load_jsonl
 from rankblend.experiment.datasets.locomo import load_locomo
 from rankblend.experiment.datasets.musique import load_musique
+from rankblend.experiment.datasets.scifact import load_scifact
+from rankblend.experiment.datasets.tau2_banking import load_tau2_banking
+from rankblend.experiment.datasets.taubench import TaskRun, load_taubench_runs
+from rankblend.experiment.datasets.trec import read_qrels, read_run, write_run
 
 __all__ = [
     "LOADERS",
     "Dataset",
     "JudgedQuery",
+    "TaskRun",
     "load_bfcl",
     "load_dataset",
+    "load_jsonl",
     "load_locomo",
     "load_musique",
+    "load_scifact",
+    "load_tau2_banking",
+    "load_taubench_runs",
+    "read_qrels",
+    "read_run",
+    "write_run",
 ]
 
 LOADERS: Mapping[str, Callable[[str | PathLike[str]], Dataset]] = MappingProxyType(
-    {"bfcl": load_bfcl, "locomo": load_locomo, "musique": load_musique}
+    {
+        "bfcl": load_bfcl,
+        "jsonl": load_jsonl,
+        "locomo": load_locomo,
+        "musique": load_musique,
+        "scifact": load_scifact,
+        "tau2-banking": load_tau2_banking,
+    }
 )
 
 
