@@ -9,6 +9,8 @@
     ├─ InvalidArgumentError(ValueError)      arguments of a call; all problems at once
     ├─ InvalidArrayError(ValueError)         an array of the wrong shape, dtype or range
     ├─ ProfileError(ValueError)              a ranking profile; all problems with their paths
+    ├─ EvidenceError(ValueError)             release evidence that cannot be read, found or written
+    ├─ RecordingError(ValueError)            a recording that cannot be read, or lacks what is asked
     ├─ UnknownNameError(LookupError)         a name that is not registered, with the nearest known
     ├─ MemoryContractError(ValueError)       a store or caller broke a promise (scored the invisible, …)
     ├─ ScopeMismatchError(ValueError)        a write to a memory stored at another, visible scope
@@ -24,6 +26,9 @@
     │  ├─ CatalogReadOnlyError               the file cannot be written
     │  └─ EmbedderMismatchError              opened with another embedder than it was written with
     ├─ EmbeddingError(RuntimeError)          an embedder failed or returned unusable vectors
+    ├─ ConfoundedPlanError(ValueError)       arms differ in more than what is studied; all at once
+    ├─ LedgerError(RuntimeError)             a ledger that cannot be read or written
+    │  └─ HeldOutSpentError                  held-out queries that were looked at already
     ├─ MissingDependencyError(ImportError)   an optional part is not installed; names the extra
     └─ PluginError(RuntimeError)             a plug-in could not be loaded
 
@@ -48,13 +53,17 @@ __all__ = [
     "CatalogFullError",
     "CatalogReadOnlyError",
     "CatalogVersionError",
+    "ConfoundedPlanError",
     "EmbedderMismatchError",
     "EmbeddingError",
+    "HeldOutSpentError",
+    "EvidenceError",
     "InvalidArgumentError",
     "InvalidArrayError",
     "InvalidScopeError",
     "InvalidSignalError",
     "InvalidWeightError",
+    "LedgerError",
     "MemoryContractError",
     "MemoryNotFoundError",
     "MissingDependencyError",
@@ -63,6 +72,7 @@ __all__ = [
     "ProfileError",
     "RankblendError",
     "RankblendWarning",
+    "RecordingError",
     "ScopeMismatchError",
     "StoreClosedError",
     "StoreError",
@@ -161,6 +171,22 @@ class ProfileError(_ProblemsError, ValueError):
         self.profile = profile
         found = tuple(problems)
         super().__init__(found, heading=f"profile {profile!r} has {len(found)} problems:")
+
+
+class EvidenceError(_ProblemsError, ValueError):
+    """Release evidence cannot be read, found or written; every problem at once."""
+
+    def __init__(self, problems: Iterable[str] | str) -> None:
+        found = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(found, heading=f"{len(found)} problems with release evidence:")
+
+
+class RecordingError(_ProblemsError, ValueError):
+    """A recording cannot be read, or does not hold what a profile needs; all that is missing."""
+
+    def __init__(self, problems: Iterable[str] | str) -> None:
+        found = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(found, heading=f"{len(found)} problems with the recording:")
 
 
 class UnknownNameError(RankblendError, LookupError):
@@ -307,6 +333,36 @@ class EmbeddingError(RankblendError, RuntimeError):
         super().__init__(f"embedder {embedder!r}: {detail}")
 
 
+class ConfoundedPlanError(_ProblemsError, ValueError):
+    """Arms of a plan differ from its baseline in more than what is studied.
+
+    Attributes:
+        studied: The paths in which they were meant to differ.
+    """
+
+    def __init__(self, problems: Iterable[str], studied: Iterable[str]) -> None:
+        self.studied: tuple[str, ...] = tuple(studied)
+        found = tuple(problems)
+        remedy = f"studied: {', '.join(self.studied) or 'nothing'}; state what else is studied"
+        super().__init__(found, heading=f"{len(found)} confounding differences ({remedy}):")
+
+
+class LedgerError(RankblendError, RuntimeError):
+    """A ledger that is none, was written by a newer rankblend, or cannot be written."""
+
+
+class HeldOutSpentError(LedgerError):
+    """Held-out queries can confirm once, and only what was chosen without them.
+
+    Attributes:
+        profiles: How many profiles have been measured on these queries before.
+    """
+
+    def __init__(self, profiles: int, detail: str) -> None:
+        self.profiles = profiles
+        super().__init__(f"held-out queries: {detail}; hold out others to confirm again")
+
+
 class MissingDependencyError(RankblendError, ImportError):
     """An optional part of rankblend needs a package that is not installed."""
 
@@ -340,5 +396,8 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 def _shown(value: object) -> str:
     """A short, safe rendering of a refused value: numbers and names, never long text."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an int, or one inside, of more digits than Python prints
+        return type(value).__name__
     return text if len(text) <= 40 else f"{text[:37]}... ({type(value).__name__})"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from rankblend.profiles.canonical import canonical_hash, canonical_json
+from rankblend.profiles.identity import signal_schema_hash
 from rankblend.profiles.profile import RankingProfile
 from rankblend.profiles.recipe import Floor, Floors, Pool, Select, SignalRecipe
 from rankblend.profiles.registry import PLUGIN_GROUP, load_profile, profile_names, read_profile
@@ -27,4 +28,5 @@ __all__ = [
     "load_profile",
     "profile_names",
     "read_profile",
+    "signal_schema_hash",
 ]

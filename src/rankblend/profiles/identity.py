@@ -25,7 +25,7 @@ from rankblend.relevance.missing import plain_missing
 if TYPE_CHECKING:
     from rankblend.profiles.profile import RankingProfile
 
-__all__ = ["canonical_recipe", "recipe_hash"]
+__all__ = ["canonical_recipe", "recipe_hash", "signal_schema_hash"]
 
 FORMAT = 1  # raised when the same recipe gets another canonical form
 
@@ -33,6 +33,11 @@ FORMAT = 1  # raised when the same recipe gets another canonical form
 def recipe_hash(profile: RankingProfile) -> str:
     """SHA-256 of the canonical JSON of the canonical recipe, 64 hex digits."""
     return canonical_hash(canonical_recipe(profile))
+
+
+def signal_schema_hash(profile: RankingProfile) -> str:
+    """SHA-256 over the unit and range of all evidence a profile reads, 64 hex digits."""
+    return canonical_hash(canonical_recipe(profile)["evidence"])
 
 
 def canonical_recipe(profile: RankingProfile) -> dict[str, Any]:

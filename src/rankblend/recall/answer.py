@@ -19,7 +19,8 @@ from rankblend.recall.lock import asked_by
 from rankblend.recall.match import Recall, matches_from
 from rankblend.recall.pool import SEEDS_PER_STORE, Proposals, join_proposals, seeds_from
 from rankblend.recall.question import Question, Serving
-from rankblend.recall.ranking import rank_candidates
+from rankblend.recall.ranking import Ranking, rank_candidates
+from rankblend.recall.shadow import Shadow
 from rankblend.recall.trace import Trace
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import (
@@ -80,6 +81,7 @@ def _attempt(engine: Engine, question: Question) -> Round[Recall]:
         notes += _walk_notes(asked)
         serving = _serving(question)
         ranking = rank_candidates(question.profile, candidates, top=question.top, node=serving.node)
+        shadow = _shadow(question, candidates, ranking) if serving.shadow else None
         shown = [keys[int(ranking.rows[row])] for row in ranking.shown]
         records = {r.id: r for r in engine.view.records(shown) if r is not None}
     trace = Trace(
@@ -98,6 +100,8 @@ def _attempt(engine: Engine, question: Question) -> Round[Recall]:
         tuple(failures),
         tuple(notes),
         serving.trace,
+        serving.evidence,
+        shadow,
     )
     return Recall(matches_from(ranking, records), question.profile, trace, ranking, asked.sees)
 
@@ -207,18 +211,18 @@ def _observe(
     if select.max_tokens is not None:
         texts = [record.text if record else "" for record in engine.view.records(keys)]
         tokens = np.array([question.count_tokens(text) for text in texts], np.int64)
+    digests = [digest or 0 for digest in engine.view.digests(asked.query, ids)]
+    verified = engine.equivalents.pairs(asked.query, keys)
     return Candidates(
         keys,
         np.array([asked.query.distance(key.scope) for key in keys], np.int64),
         layers,
         {name: tuple(columns) for name, columns in evidence.items()},
-        group_equivalents(
-            ids,
-            [digest or 0 for digest in engine.view.digests(asked.query, ids)],
-            engine.equivalents.pairs(asked.query, keys),
-        ),
+        group_equivalents(ids, digests, verified),
         vectors,
         tokens,
+        np.array(digests, np.int64),
+        tuple(verified),
     )
 
 
@@ -262,4 +266,11 @@ def _serving(question: Question) -> Serving:
         return Serving("score", "baseline")
     if question.reranker is None:
         return Serving("score", "baseline: no reranker was given")
+    if question.blank:  # candidates come from the catalog alone, by time, and keep that order
+        return Serving("score", "baseline: nothing was asked")
     return question.reranker(profile)
+
+
+def _shadow(question: Question, candidates: Candidates, served: Ranking) -> Shadow:
+    reranked = rank_candidates(question.profile, candidates, top=question.top, node="rerank")
+    return Shadow(served.shown_ids, reranked.shown_ids)

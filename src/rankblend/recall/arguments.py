@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from numbers import Real
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, InvalidScopeError
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import real_number, shown
 from rankblend.stores.catalog import Filters
 from rankblend.stores.protocol import Reach, Seed
-from rankblend.stores.unit_vectors import as_unit
+from rankblend.stores.unit_vectors import as_unit, lengths, to_unit
 
 __all__ = [
     "MAX_ID",
@@ -22,6 +24,7 @@ __all__ = [
     "MAX_TEXT",
     "Problems",
     "as_datetime",
+    "ordinary_vectors",
     "read_filters",
     "read_ids",
     "read_query",
@@ -38,6 +41,11 @@ MAX_ID = 512
 MAX_LABEL = 100
 # A double has no room for the last microseconds of year 9999: `datetime.max` rounds into year 10000.
 _LAST = math.nextafter(datetime.max.replace(tzinfo=UTC).timestamp(), 0.0)
+
+# Vectors whose greatest number lies between these have squares that float32 can hold.
+_LEAST, _MOST = 1e-15, 1e15
+_USUAL = (np.dtype(np.float32), np.dtype(np.float64))
+_CHUNK = 1024  # vectors read at once: they stay in cache
 
 
 class Problems:
@@ -60,13 +68,13 @@ class Problems:
         if value is None:
             return
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.add(f"{name}: expected None or an integer ≥ {least}, got {value!r:.40}")
+            self.add(f"{name}: expected None or an integer ≥ {least}, got {shown(value)}")
 
     def seconds(self, name: str, value: object) -> None:
         """Note a problem unless ``value`` is None or a finite number of seconds above 0."""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (number and 0 < float(value) < math.inf):  # type: ignore[arg-type]
-            self.add(f"{name}: expected None or a positive number of seconds, got {value!r:.40}")
+        number = real_number(value)
+        if value is not None and (number is None or not 0.0 < number < math.inf):
+            self.add(f"{name}: expected None or a positive number of seconds, got {shown(value)}")
 
     def fraction(self, name: str, value: object) -> float | None:
         """The value as a float in [0, 1], or None; notes a problem otherwise."""
@@ -201,7 +209,7 @@ def read_reach(problems: Problems, value: object, *, allowed: bool) -> Reach:
     try:
         reach = Reach(value)  # type: ignore[arg-type]
     except ValueError:
-        problems.add(f"reach: expected 'ancestors' or 'subtree', got {value!r:.40}")
+        problems.add(f"reach: expected 'ancestors' or 'subtree', got {shown(value)}")
         return Reach.ANCESTORS
     if reach is Reach.SUBTREE and not allowed:
         problems.add("reach: 'subtree' shows memories stored below the scope; open the memory with "
@@ -220,6 +228,32 @@ def read_vector(problems: Problems, name: str, value: object) -> NDArray[np.floa
         return None
 
 
+def ordinary_vectors(values: Sequence[object]) -> list[NDArray[np.float32] | None]:
+    """What `read_vector` says of many embeddings, those that are usual ones read together.
+
+    Usual is an array of floats, one of many of its length, that needs no scaling and can be stored.
+
+    Returns:
+        One per value: float32, shape (d,), unit length; None for the others, which are to be read
+        one by one.
+    """
+    found: list[NDArray[np.float32] | None] = [None] * len(values)
+    alike: dict[tuple[str, int], list[int]] = {}
+    for at, value in enumerate(values):
+        if type(value) is np.ndarray and value.ndim == 1 and value.dtype in _USUAL and value.size:
+            alike.setdefault((value.dtype.char, value.size), []).append(at)
+    for positions in alike.values():
+        for start in range(0, len(positions), _CHUNK):
+            chunk = positions[start : start + _CHUNK]
+            given = np.stack([cast("NDArray[np.floating]", values[at]) for at in chunk])
+            largest = np.abs(given).max(axis=1)
+            usual = np.flatnonzero((largest > _LEAST) & (largest < _MOST))
+            rows = given[usual].astype(np.float32, copy=False)
+            for which, unit in zip(usual.tolist(), to_unit(rows, lengths(rows)), strict=True):
+                found[chunk[which]] = unit
+    return found
+
+
 def _within_reach(value: object) -> object:
     """A vector whose squares leave the range of float32, scaled down or up; others as they are."""
     try:
@@ -229,7 +263,7 @@ def _within_reach(value: object) -> object:
     if array.dtype.kind != "f" or not array.size:
         return value
     largest = float(np.abs(array).max())
-    usual = 1e-15 < largest < 1e15
+    usual = _LEAST < largest < _MOST
     return array / largest if 0.0 < largest < math.inf and not usual else value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from attrs import evolve
@@ -16,7 +16,7 @@ from rankblend.relevance.blend import ScopeBlendMode
 from rankblend.stores.layers import LayerPolicy
 from rankblend.stores.protocol import Key, Reason, Seed, Store, StoreQuery
 
-__all__ = ["Asked", "barred_layers", "masked", "permitted_positions"]
+__all__ = ["Asked", "barred_layers", "masked", "permitted_positions", "reads"]
 
 
 class Asked:
@@ -31,11 +31,11 @@ class Asked:
         self.query = self._without(frozenset())
         needed, scored = question.profile.evidence_needed, question.profile.evidence_scored
         working = {n: s for n, s in engine.stores.items() if n not in engine.behind}
-        self.observers = {n: store for n, store in working.items() if _reads(needed, store)}
+        self.observers = {n: store for n, store in working.items() if reads(needed, n, store.emits)}
         self.proposers = {
             name: store
             for name, store in working.items()
-            if (name in CATALOG_STORES if question.blank else _reads(scored, store))
+            if (name in CATALOG_STORES if question.blank else reads(scored, name, store.emits))
         }
 
     def query_for(self, store: Store) -> StoreQuery:
@@ -111,9 +111,13 @@ def _permits(policy: LayerPolicy, store: Store, evidence: str) -> bool:
     return policy.permits(evidence) or policy.permits(f"{store.name}.{evidence}")
 
 
-def _reads(evidence: frozenset[str], store: Store) -> bool:
+def reads(evidence: Iterable[str], store: str, emits: Sequence[str]) -> bool:
+    """Whether a store gives any of this evidence, named ``cosine`` or ``store.cosine``.
+
+    A profile asks a store to propose when its score reads it, and to observe when anything does.
+    """
     return any(
-        bare in store.emits and qualifier in ("", store.name)
+        bare in emits and qualifier in ("", store)
         for qualifier, _, bare in (name.rpartition(".") for name in evidence)
     )
 

@@ -18,7 +18,7 @@ from attrs import frozen
 from rankblend.errors import StoreFailedError, StoreTimeoutError
 from rankblend.stores.protocol import Reason
 
-__all__ = ["Failure", "Outcome", "Request", "Round", "away", "drive"]
+__all__ = ["Failure", "Outcome", "Request", "Round", "away", "drive", "in_thread"]
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ def drive(
             if timeout is None and abandoned is None:
                 outcomes = [_called(request, request.call, strict=strict) for request in requests]
                 continue
-            running = [_in_thread(request.call) for request in requests]
+            running = [in_thread(request.call) for request in requests]
             _wait(running, timeout, abandoned)
             answered = [future.done() for future in running]
             outcomes = [
@@ -124,7 +124,7 @@ async def away(call: Callable[[Future[None]], T]) -> T:
     """
     abandoned: Future[None] = Future()
     try:
-        return await asyncio.wrap_future(_in_thread(partial(call, abandoned)))
+        return await asyncio.wrap_future(in_thread(partial(call, abandoned)))
     finally:
         abandoned.set_result(None)
 
@@ -144,7 +144,8 @@ def _wait(
     if abandoned is not None:
         abandoned.add_done_callback(lambda _: over.set())
     if running:
-        over.wait(timeout)
+        # Threads cannot wait longer than TIMEOUT_MAX, which is for ever.
+        over.wait(None if timeout is None else min(timeout, threading.TIMEOUT_MAX))
     if abandoned is not None and abandoned.done():
         raise CancelledError
 
@@ -169,7 +170,7 @@ def _late(request: Request, timeout: float, *, strict: bool) -> Outcome:
     return Outcome(failure=Failure(request.store, request.during, Reason.TIMED_OUT, "TimeoutError"))
 
 
-def _in_thread(call: Callable[[], T]) -> Future[T]:
+def in_thread(call: Callable[[], T]) -> Future[T]:
     """Run a call in a daemon thread: a store that never returns must not keep the process alive."""
     future: Future[T] = Future()
 

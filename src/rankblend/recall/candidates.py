@@ -53,6 +53,9 @@ class Candidates:
         vectors: float32, shape (n, d), unit rows, NaN rows where there is none; None when no
             profile step needs similarities between candidates.
         tokens: int64, shape (n,): length of each text; None when there is no token cap.
+        digests: int64, shape (n,), of the normalized texts, and
+        verified: pairs of ids joined by verified links: what the groups were made of, with which a
+            recording makes those of a smaller pool. None and empty where nobody kept them.
     """
 
     keys: tuple[Key, ...]
@@ -62,6 +65,8 @@ class Candidates:
     groups: NDArray[np.int64]
     vectors: NDArray[np.float32] | None = None
     tokens: NDArray[np.int64] | None = None
+    digests: NDArray[np.int64] | None = None
+    verified: tuple[tuple[str, str], ...] = ()
     ids: tuple[str, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -73,7 +78,7 @@ class Candidates:
 
 def group_equivalents(
     ids: Sequence[str],
-    digests: NDArray[np.uint64] | Sequence[int],
+    digests: NDArray[np.int64] | Sequence[int],
     verified: Sequence[tuple[str, str]] = (),
 ) -> NDArray[np.int64]:
     """Label candidates so that equivalent ones share a label.

@@ -111,8 +111,11 @@ def compare(before: Recall, after: Recall) -> Comparison:
     """Rank moves between two recalls.
 
     Raises:
-        InvalidArgumentError: They answer for different scopes, so that moves mean nothing.
+        InvalidArgumentError: They answer for different scopes, so that moves mean nothing, or one is
+            no recall.
     """
+    if not isinstance(after, Recall):
+        raise InvalidArgumentError(f"compare: expected a recall, got {type(after).__name__}")
     if before.trace.scopes != after.trace.scopes or before.trace.reach != after.trace.reach:
         raise InvalidArgumentError(
             "compare: expected two recalls of one query at the same scopes; recall the same query "
@@ -131,7 +134,9 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
     node's weights; floors, duplicate penalty and the pool stay as they are. For nested and
     non-additive scores there is no closed form, so the nearest change of sign is bracketed on a
     grid around the weight and then bisected to double precision; a change narrower than the grid
-    (1/160 of the distance, growing outwards) can be missed.
+    (1/160 of the distance, growing outwards) can be missed. Where the profile promises a sum of
+    its weights, one weight alone cannot be changed without the others: the change says how much is
+    missing, it is no profile.
 
     Returns:
         The change, or None when no single weight swaps them.
@@ -139,6 +144,8 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
     Raises:
         InvalidArgumentError: One of the two was not scored in this recall, or both are one.
     """
+    if not (isinstance(first, str) and isinstance(second, str)):
+        raise InvalidArgumentError("swap: expected the ids of two memories as text")
     if first == second:
         raise InvalidArgumentError("swap: expected the ids of two memories, got one twice")
     rows = []

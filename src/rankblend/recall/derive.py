@@ -32,6 +32,7 @@ _TELLING = (
     Reason.UNKNOWN,
     Reason.NOT_EMITTED,
 )
+_PRESENT, _NOT_APPLICABLE = np.int8(Reason.PRESENT), np.int8(Reason.NOT_APPLICABLE)
 _TELL_RANK = np.array([_TELLING.index(Reason(code)) for code in range(len(Reason))], np.int8)
 
 
@@ -99,12 +100,9 @@ def collapse(
         representative.
     """
     n = len(candidates)
-    by_nearness = sorted(range(n), key=lambda i: (candidates.distances[i], candidates.ids[i]))
-    representative_of: dict[int, int] = {}
-    for i in by_nearness:
-        representative_of.setdefault(int(candidates.groups[i]), i)
-    stands_for = np.array([representative_of[int(group)] for group in candidates.groups], np.int64)
-    kept = np.flatnonzero(stands_for == np.arange(n))
+    own = np.arange(n)
+    stands_for = _representatives(candidates)
+    kept = np.flatnonzero(stands_for == own)
     if kept.size == n:
         return derived, kept, stands_for
 
@@ -116,7 +114,7 @@ def collapse(
             continue
         strongest = values[:, column].copy()
         lender, reason = lenders[name].copy(), reasons[name].copy()
-        for i in np.flatnonzero(stands_for != np.arange(n)).tolist():
+        for i in np.flatnonzero(stands_for != own).tolist():
             to = int(stands_for[i])
             offered = derived.table.values[i, column]
             if not np.isnan(offered) and not strongest[to] >= offered:
@@ -124,6 +122,20 @@ def collapse(
         values[:, column], lenders[name], reasons[name] = strongest, lender, reason
     table = SignalTable(derived.table.ids, derived.table.names, values)
     return Derived(table, reasons, lenders, derived.told), kept, stands_for
+
+
+def _representatives(candidates: Candidates) -> NDArray[np.int64]:
+    """For each candidate the one that stands for its group: the nearest, then the least id."""
+    stands_for = np.arange(len(candidates))
+    _, group, sizes = np.unique(candidates.groups, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(sizes[group] > 1)
+    best: dict[int, int] = {}
+    for i in sorted(
+        several.tolist(), key=lambda i: (int(candidates.distances[i]), candidates.ids[i])
+    ):
+        best.setdefault(int(group[i]), i)
+    stands_for[several] = [best[int(of)] for of in group[several]]
+    return stands_for
 
 
 def _sources(
@@ -147,12 +159,8 @@ def _sources(
             signal, remarks = apply_curve_details(recipe.curve, inputs, meanings)
         except InvalidArrayError as error:
             raise MemoryContractError(f"store {leading.store!r}: {error}") from error
-        reason = np.where(
-            np.isnan(signal),
-            np.where(leading.reasons == Reason.PRESENT, Reason.NOT_APPLICABLE, leading.reasons),
-            Reason.PRESENT,
-        ).astype(np.int8)
-        sources.append((signal, reason))
+        why = np.where(leading.reasons == _PRESENT, _NOT_APPLICABLE, leading.reasons)
+        sources.append((signal, np.where(np.isnan(signal), why, _PRESENT)))
         for remark, holds in remarks.items():
             told.setdefault((name, remark), holds)
     return sources
@@ -165,9 +173,10 @@ def _check_range(
 
     Curves would not tell: clipped, the greatest distance becomes the greatest similarity.
     """
-    outside = (values < kind.low - RANGE_SLACK) | (values > kind.high + RANGE_SLACK)
-    if outside.any():
-        row = int(np.argmax(outside))
+    low, high = kind.low - RANGE_SLACK, kind.high + RANGE_SLACK
+    # two reductions that pass over NaN
+    if np.fmin.reduce(values, initial=low) < low or np.fmax.reduce(values, initial=high) > high:
+        row = int(np.argmax((values < low) | (values > high)))
         raise MemoryContractError(
             f"store {store!r}: expected {kind.name} in [{kind.low:g}, {kind.high:g}], "
             f"got {values[row]:g} for {ids[row]!r}"
@@ -183,6 +192,8 @@ def _columns(candidates: Candidates, evidence: str) -> tuple[EvidenceColumn, ...
 def _merge(
     name: str, sources: list[tuple[NDArray[np.float64], NDArray[np.int8]]], n: int, rule: str
 ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    if len(sources) == 1:
+        return sources[0]
     value = np.full(n, np.nan)
     reason = np.full(n, Reason.NOT_EMITTED, np.int8)
     for offered, why in sources:
@@ -192,7 +203,7 @@ def _merge(
                 'says merge = "error"; name one of them as evidence = "store.evidence"'
             )
         value = np.fmax(value, offered)
-        reason = np.where(_TELL_RANK[why] < _TELL_RANK[reason], why, reason).astype(np.int8)
+        reason = np.where(_TELL_RANK[why] < _TELL_RANK[reason], why, reason)
     return value, reason
 
 
@@ -202,5 +213,5 @@ def _reason_of_first(
     """PRESENT where the signal is; else the most telling of its parts' reasons."""
     telling = np.full(value.size, Reason.NOT_EMITTED, np.int8)
     for why in reasons:
-        telling = np.where(_TELL_RANK[why] < _TELL_RANK[telling], why, telling).astype(np.int8)
-    return np.where(np.isnan(value), telling, Reason.PRESENT).astype(np.int8)
+        telling = np.where(_TELL_RANK[why] < _TELL_RANK[telling], why, telling)
+    return np.where(np.isnan(value), telling, _PRESENT)

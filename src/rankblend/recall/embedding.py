@@ -108,7 +108,7 @@ def embed_items(
                 progress(start + len(batch))
         _check_sizes(items, vectors, expected)
     records = [
-        item.record if vector is None else evolve(item.record, vector=vector)
+        item.record if vector is item.vector else evolve(item.record, vector=vector)
         for item, vector in zip(items, vectors, strict=True)
     ]
     return records, made_by

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.recall import arguments
 from rankblend.recall.arguments import Problems
 from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import named, shown
 from rankblend.stores.protocol import Edge, Key, Link, Record
 
 __all__ = ["Item", "read_edge", "read_edges", "read_item", "read_items"]
@@ -36,14 +37,17 @@ class Item:
     """A memory to write.
 
     Attributes:
-        record: It, without a vector.
-        vector: The one it brings, float32 of unit length, or None.
+        record: It, with the vector it brings, float32 of unit length, or None.
         where: What problems with it start with: ``items[3].``, ``file.jsonl:4: `` or nothing.
     """
 
     record: Record
-    vector: NDArray[np.float32] | None
     where: str = ""
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """The vector it brings."""
+        return self.record.vector
 
 
 def read_items(items: object, *, now: float, named: bool) -> list[Item]:
@@ -59,11 +63,16 @@ def read_items(items: object, *, now: float, named: bool) -> list[Item]:
     """
     problems = Problems()
     found = []
-    for position, item in enumerate(_several(problems, "items", items)):
+    given = list(_several(problems, "items", items))
+    units = arguments.ordinary_vectors(
+        [item.get("vector") if isinstance(item, Mapping) else None for item in given]
+    )
+    for position, (item, unit) in enumerate(zip(given, units, strict=True)):
         if not isinstance(item, Mapping):
             problems.add(f"items[{position}]: expected a mapping of the arguments of remember")
             continue
-        read = read_item(problems, f"items[{position}]." if named else "", item, now=now)
+        where = f"items[{position}]." if named else ""
+        read = read_item(problems, where, item, now=now, unit=unit)
         if read is not None:
             found.append(read)
     problems.raise_if_any()
@@ -71,28 +80,32 @@ def read_items(items: object, *, now: float, named: bool) -> list[Item]:
 
 
 def read_item(
-    problems: Problems, where: str, item: Mapping[Any, Any], *, now: float
+    problems: Problems,
+    where: str,
+    item: Mapping[Any, Any],
+    *,
+    now: float,
+    unit: NDArray[np.float32] | None = None,
 ) -> Item | None:
-    """One mapping of `read_items`; None when something is wrong with it."""
+    """One mapping of `read_items`; None when something is wrong with it.
+
+    ``unit`` is its vector, where `arguments.ordinary_vectors` has read it already.
+    """
     before = len(problems.found)
     for name in (name for name in item if name not in _DEFAULTS):
-        problems.add(f"{where}{name!s:.40}: no such argument of remember")
+        problems.add(f"{where}{named(name)}: no such argument of remember")
     given: dict[str, Any] = {**_DEFAULTS, **{k: v for k, v in item.items() if k in _DEFAULTS}}
-    vector = arguments.read_vector(problems, f"{where}vector", given.pop("vector"))
+    vector = given.pop("vector")
+    if unit is None:
+        unit = arguments.read_vector(problems, f"{where}vector", vector)
     if given["id"] is None:
         given["id"] = uuid.uuid4().hex
-    uses, used, created = given.pop("uses"), given.pop("used"), given.pop("created")
+    uses = given.pop("uses")
     problems.integer(f"{where}uses", uses, least=0)
     if isinstance(uses, int) and uses >= _MANY_USES:
         problems.add(f"{where}uses: expected fewer than {_MANY_USES:,}")
-    last_used = arguments.read_time(problems, f"{where}used", used)
-    first_written = arguments.read_time(problems, f"{where}created", created)
-    record = _read_record(problems, where, now=now, **given)
-    if record is None or len(problems.found) > before:
-        return None
-    created = record.created if first_written is None else first_written
-    record = evolve(record, uses=uses or 0, used=last_used, created=created)
-    return Item(record, vector, where)
+    record = _read_record(problems, where, now=now, uses=uses or 0, vector=unit, **given)
+    return None if record is None or len(problems.found) > before else Item(record, where)
 
 
 def read_edges(links: object, scope: object) -> list[Edge]:
@@ -121,7 +134,7 @@ def read_edge(
     """One mapping of `read_edges`; None when something is wrong with it or there is no scope."""
     before = len(problems.found)
     for unknown in (each for each in item if each not in _LINK):
-        problems.add(f"{where}{unknown!s:.40}: no such property of a link")
+        problems.add(f"{where}{named(unknown)}: no such property of a link")
     source, target = (
         problems.text(f"{where}{end}", item.get(end), limit=arguments.MAX_ID)
         for end in ("source", "target")
@@ -162,14 +175,20 @@ def _read_record(
     at: object,
     expires: object,
     metadata: object,
+    used: object,
+    created: object,
     now: float,
+    uses: int,
+    vector: NDArray[np.float32] | None,
 ) -> Record | None:
     """The arguments of one `remember` as a record, or None when something is wrong with them."""
     before = len(problems.found)
+    last_used = arguments.read_time(problems, f"{where}used", used)
+    first_written = arguments.read_time(problems, f"{where}created", created)
     stored = problems.text(f"{where}text", text, limit=arguments.MAX_TEXT)
     where_stored = arguments.read_scope(problems, f"{where}scope", scope)
     identifier = problems.text(f"{where}id", id, limit=arguments.MAX_ID)
-    if any(unicodedata.category(char) == "Cc" for char in identifier):
+    if not identifier.isprintable() and any(map(_is_control, identifier)):
         problems.add(f"{where}id: control characters are not allowed")
     layer_name = problems.text(f"{where}layer", layer, limit=arguments.MAX_LABEL)
     slot = None if key is None else problems.text(f"{where}key", key, limit=arguments.MAX_ID)
@@ -179,7 +198,7 @@ def _read_record(
     for name, value in (("review", review), ("maturity", maturity), ("certainty", certainty)):
         if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
             known = ", ".join(_LABELS[name])
-            problems.add(f"{where}{name}: expected one of {known}, got {value!r:.40}")
+            problems.add(f"{where}{name}: expected one of {known}, got {shown(value)}")
         labels[name] = value
     valid_from = arguments.read_time(problems, f"{where}at", at)
     until = arguments.read_time(problems, f"{where}expires", expires)
@@ -192,9 +211,12 @@ def _read_record(
         Key(where_stored, identifier),
         stored,
         layer=layer_name,
+        vector=vector,
         links=joined,
-        created=started,
+        created=started if first_written is None else first_written,
         at=started,
+        used=last_used,
+        uses=uses,
         slot=slot,
         expires=until,
         metadata=described,
@@ -202,6 +224,10 @@ def _read_record(
         confidence=certain,
         **labels,
     )
+
+
+def _is_control(char: str) -> bool:
+    return unicodedata.category(char) == "Cc"
 
 
 def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ __all__ = ["LiveEngine"]
 
 T = TypeVar("T")
 _BATCH = 4096
+_REBUILT = (VectorStore, KeywordStore, GraphStore)  # from the catalog alone, whatever befell them
 
 
 class LiveEngine(Engine):
@@ -48,19 +49,25 @@ class LiveEngine(Engine):
     ) -> None:
         super().__init__(catalog, stores, layers)
         self.catalog = catalog
+        # The last write that all stores were shown, and whether something stopped them half-way.
+        self._shown = catalog.generation
+        self._torn = False
 
     def load(self) -> None:
         """Fill every store from the catalog, from what it kept there where that is still good."""
         with self.lock.writing():
-            restored = self._restore()
-            self._fill(without=frozenset(restored))
-            for name, missed in restored.items():
-                others = frozenset(self.stores) - {name}
-                self.follow(changed=missed.changed, removed=missed.removed, without=others)
-            self._apply(self.catalog.refresh())
+            with self._showing():
+                restored = self._restore()
+                self._fill(without=frozenset(restored))
+                for name, missed in restored.items():
+                    others = frozenset(self.stores) - {name}
+                    self.follow(changed=missed.changed, removed=missed.removed, without=others)
+            self._catch_up()
 
     def save(self) -> None:
         """Keep what is slow to rebuild (tokenized texts) for the next opening."""
+        if self._torn or self._shown != self.catalog.generation:
+            return
         for name, store in self.stores.items():
             if not isinstance(store, KeywordStore) or name in self.behind:
                 continue
@@ -70,11 +77,15 @@ class LiveEngine(Engine):
                 if len(store) and (kept is None or kept[0] != self.catalog.generation):
                     self.catalog.save_cache(name, store.snapshot())
 
+    def distrust(self) -> None:
+        """Have the stores filled anew before they are asked again: they may be in disorder."""
+        self._torn = True
+
     def refresh(self) -> None:
         """See what other processes have written since the last look; cheap when nothing was."""
-        if not self.catalog.is_current():
+        if self._torn or self._shown != self.catalog.generation or not self.catalog.is_current():
             with self.lock.writing():
-                self._apply(self.catalog.refresh())
+                self._catch_up()
 
     def put(
         self,
@@ -86,43 +97,47 @@ class LiveEngine(Engine):
     ) -> list[Record]:
         """Store memories and links durably, in one transaction, and show them to every store."""
         with self.lock.writing():
-            self._apply(self.catalog.refresh())
+            self._catch_up()
             stored = self.catalog.put(records, edges=edges, embedder=embedder, dimension=dimension)
             latest = list({record.key: record for record in stored}.values())
-            self.follow(changed=latest, edges=edges)
+            with self._showing():
+                self.follow(changed=latest, edges=edges)
         self._warn_if_behind()
         return stored
 
     def forget(self, keys: Sequence[Key]) -> int:
         """Erase memories with all their revisions."""
         with self.lock.writing():
-            self._apply(self.catalog.refresh())
-            before = self.catalog.generation
+            self._catch_up()
             count = self.catalog.forget(keys)
-            self._apply(self.catalog.changes(before))  # which edges went with them, too
+            self._catch_up()  # which edges went with them, too
         self._warn_if_behind()
         return count
 
     def reinforce(self, keys: Sequence[Key], now: float) -> int:
         """Count one use of each."""
         with self.lock.writing():
-            self._apply(self.catalog.refresh())
-            return self.catalog.reinforce(keys, now)
+            self._catch_up()
+            count = self.catalog.reinforce(keys, now)
+            self._shown = self.catalog.generation  # only the catalog's own stores know of uses
+            return count
 
     def add_edges(self, edges: Sequence[Edge]) -> None:
         """Store edges between entities or memories and show them to the graph."""
         with self.lock.writing():
-            self._apply(self.catalog.refresh())
+            self._catch_up()
             self.catalog.add_edges(edges)
-            self.follow(edges=edges)
+            with self._showing():
+                self.follow(edges=edges)
         self._warn_if_behind()
 
     def remove_edges(self, edges: Sequence[Edge]) -> int:
         """Erase edges; returns how many there were."""
         with self.lock.writing():
-            self._apply(self.catalog.refresh())
+            self._catch_up()
             count = self.catalog.remove_edges(edges)
-            self.follow(edges_removed=edges)
+            with self._showing():
+                self.follow(edges_removed=edges)
         self._warn_if_behind()
         return count
 
@@ -143,14 +158,15 @@ class LiveEngine(Engine):
             for text, row, has in zip(missing, rows, has_vector, strict=True):
                 vector_of[text] = row if has else None
             with self.lock.writing():
-                self._apply(self.catalog.refresh())
+                self._catch_up()
                 now = {record.key: record.text for record in self.catalog.iter_records()}
                 if not all(text in vector_of for text in now.values()):
                     continue
                 found = {key: vector_of[text] for key, text in now.items()}
                 vectors = {key: vector for key, vector in found.items() if vector is not None}
                 self.catalog.replace_vectors(vectors, embedder=identity())
-                self._fill_anew()
+                with self._showing():
+                    self._fill_anew()
                 return len(vectors)
 
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
@@ -159,9 +175,8 @@ class LiveEngine(Engine):
         Vectors, keywords and graph are filled anew, so that nothing later, not even a statistic,
         has any influence. Other stores are shared: they see the query and answer as they can.
         """
-        rebuilt = (VectorStore, KeywordStore, GraphStore)
         stores = [
-            store.fresh() if isinstance(store, rebuilt) else store
+            store.fresh() if isinstance(store, _REBUILT) else store
             for name, store in self.stores.items()
             if name not in CATALOG_STORES
         ]
@@ -175,7 +190,7 @@ class LiveEngine(Engine):
                 edge for edge in self.catalog.iter_edges(as_of=as_of) if edge.scope.root in roots
             ]
             shared = frozenset(self.stores) - {
-                name for name, store in self.stores.items() if isinstance(store, rebuilt)
+                name for name, store in self.stores.items() if isinstance(store, _REBUILT)
             }
             past.behind.update({n: kind for n, kind in self.behind.items() if n in shared})
             past.lock, past.present = self.lock, self.catalog
@@ -201,16 +216,36 @@ class LiveEngine(Engine):
                         restored[name] = missed
         return restored
 
-    def _apply(self, changes: Changes) -> None:
-        if not changes.complete or (changes and self._reembedded()):
-            self._fill_anew()
-        elif changes:
-            self.follow(
-                changed=changes.changed,
-                removed=changes.removed,
-                edges=changes.edges,
-                edges_removed=changes.edges_removed,
-            )
+    @contextmanager
+    def _showing(self) -> Iterator[None]:
+        """Stores while they are shown what the catalog holds.
+
+        What stops them half-way (Ctrl-C) leaves them torn: they are filled anew before they are
+        asked again. Errors of a store's own are none of that, see `follow`.
+        """
+        self._torn = True
+        yield
+        self._shown, self._torn = self.catalog.generation, False
+
+    def _catch_up(self) -> None:
+        """Show the stores what they have not seen yet; the caller holds the lock for writing."""
+        known = self.catalog.generation
+        changes = self.catalog.refresh()
+        if self._shown != known:
+            changes = self.catalog.changes(self._shown)
+        torn = self._torn
+        with self._showing():
+            if torn or not changes.complete or (changes and self._reembedded()):
+                rebuilt = [n for n, store in self.stores.items() if isinstance(store, _REBUILT)]
+                self.follow(removed=changes.removed, without=frozenset(rebuilt))
+                self._fill_anew()
+            elif changes:
+                self.follow(
+                    changed=changes.changed,
+                    removed=changes.removed,
+                    edges=changes.edges,
+                    edges_removed=changes.edges_removed,
+                )
 
     def _reembedded(self) -> bool:
         """Whether somebody gave the file vectors of another length than a store holds."""
@@ -224,7 +259,7 @@ class LiveEngine(Engine):
         """Too much was written elsewhere to be told one by one: read everything."""
         self.equivalents = Equivalents()
         for name, store in self.stores.items():
-            if isinstance(store, VectorStore | KeywordStore | GraphStore):
+            if isinstance(store, _REBUILT):
                 self.stores[name] = store.fresh()
                 self.behind.pop(name, None)
         self._fill()

@@ -25,22 +25,23 @@ class SharedLock:
 
     def __init__(self) -> None:
         self._state = threading.Condition()
-        self._readers = 0
-        self._writer: int | None = None
+        # One object for each holder, put in and taken out in one step each, so that an interrupt
+        # at any moment leaves nobody behind.
+        self._readers: set[object] = set()
+        self._writers: dict[object, int] = {}
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold the lock together with other readers."""
-        with self._state:
-            self._state.wait_for(
-                lambda: self._writer is None or self._writer == threading.get_ident()
-            )
-            self._readers += 1
+        holder, own = object(), threading.get_ident()
         try:
+            with self._state:
+                self._state.wait_for(lambda: all(who == own for who in self._writers.values()))
+                self._readers.add(holder)
             yield
         finally:
             with self._state:
-                self._readers -= 1
+                self._readers.discard(holder)
                 self._state.notify_all()
 
     @contextmanager
@@ -54,14 +55,15 @@ class SharedLock:
             raise MemoryContractError(
                 "a store may not write to the memory that is asking it; write after the recall"
             )
-        with self._state:
-            self._state.wait_for(lambda: self._writer is None and self._readers == 0)
-            self._writer = threading.get_ident()
+        holder = object()
         try:
+            with self._state:
+                self._state.wait_for(lambda: not self._writers and not self._readers)
+                self._writers[holder] = threading.get_ident()
             yield
         finally:
             with self._state:
-                self._writer = None
+                self._writers.pop(holder, None)
                 self._state.notify_all()
 
 

@@ -17,6 +17,7 @@ from rankblend.recall.ranking import Ranking
 from rankblend.recall.trace import Trace
 from rankblend.relevance.scope import Scope
 from rankblend.relevance.signals import RelevanceSignals
+from rankblend.relevance.values import shown
 from rankblend.stores.protocol import Link, Record
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Recall:
         if isinstance(memory, int) and not isinstance(memory, bool):
             if not 0 <= memory < len(self.matches):
                 raise InvalidArgumentError(
-                    f"explain: expected a position from 0 to {len(self.matches) - 1}, got {memory}"
+                    f"explain: expected a position from 0 to {len(self.matches) - 1}, got {shown(memory)}"
                     if self.matches
                     else "explain: the result is empty; name a memory by its id instead"
                 )

@@ -120,7 +120,7 @@ class Memory(MemoryReader):
                 profile=recipe,
                 reranker=reranker,
                 clock=clock or system_clock,
-                store_timeout=store_timeout,
+                store_timeout=None if store_timeout is None else float(store_timeout),
                 statistics=Statistics(statistics),
                 allow_subtree=bool(allow_subtree),
                 count_tokens=token_counter or quarter_of_the_characters,
@@ -281,7 +281,8 @@ class Memory(MemoryReader):
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every revision, use and link as JSON lines; returns how many lines.
 
-        The file appears under its name only when it is complete.
+        The file appears under its name only when it is complete; where it cannot be written that is
+        an `InvalidArgumentError` about the path or a `StoreError`.
         """
         return write_lines(path, export_lines(self._open_engine().catalog))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rankblend.recall.arguments import Problems
+from rankblend.relevance.values import shown
 from rankblend.stores.protocol import Statistics
 
 __all__ = ["check_options", "quarter_of_the_characters", "system_clock"]
@@ -33,11 +34,11 @@ def check_options(
     number = isinstance(busy_timeout, int | float) and not isinstance(busy_timeout, bool)
     if not number or not 0 < busy_timeout <= _LONGEST_WAIT:  # type: ignore[operator]
         problems.add(
-            f"busy_timeout: expected seconds in (0, {_LONGEST_WAIT:,}], got {busy_timeout!r:.40}"
+            f"busy_timeout: expected seconds in (0, {_LONGEST_WAIT:,}], got {shown(busy_timeout)}"
         )
     problems.seconds("store_timeout", store_timeout)
     if not isinstance(statistics, str) or statistics not in set(Statistics):
-        problems.add(f"statistics: expected root, visible or store, got {statistics!r:.40}")
+        problems.add(f"statistics: expected root, visible or store, got {shown(statistics)}")
     for name, value in functions.items():
         if value is not None and not callable(value):
             problems.add(f"{name}: expected a callable, got {type(value).__name__}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from rankblend.errors import nearest_name
 from rankblend.recall.arguments import Problems
 from rankblend.relevance.evidence import evidence_names, lookup_evidence
+from rankblend.relevance.values import shown
 from rankblend.stores.layers import LayerPolicy
 from rankblend.stores.protocol import Store
 
@@ -25,7 +26,7 @@ def read_layers(problems: Problems, given: object) -> Mapping[str, LayerPolicy]:
             problems.add(f"layers: expected names, got {type(name).__name__}")
         if not isinstance(policy, LayerPolicy):
             problems.add(
-                f"layers[{name!r:.40}]: expected a LayerPolicy, got {type(policy).__name__}"
+                f"layers[{shown(name)}]: expected a LayerPolicy, got {type(policy).__name__}"
             )
     return given
 
@@ -47,7 +48,7 @@ def read_stores(problems: Problems, given: object) -> tuple[Store, ...] | None:
         elif isinstance(store.emits, str):
             problems.add(f"stores[{position}].emits: expected a tuple of names, got one text")
         else:
-            for name in store.emits:
+            for name in map(str, store.emits):
                 if lookup_evidence(name) is None:
                     near = nearest_name(name, evidence_names())
                     hint = f'did you mean "{near}"?' if near else "register_evidence makes it known"

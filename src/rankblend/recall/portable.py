@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankblend.errors import InvalidArgumentError
+from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.recall import arguments
 from rankblend.recall.arguments import Problems, as_datetime
 from rankblend.recall.embedding import EMBEDDER, stored_dimension
@@ -20,6 +20,7 @@ from rankblend.recall.items import Item, read_edge, read_item
 from rankblend.recall.writing import Batch
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog
+from rankblend.stores.catalog.catalog_file import locate_file
 from rankblend.stores.protocol import Edge, Record
 
 __all__ = ["export_lines", "read_batch", "read_lines", "write_lines"]
@@ -48,8 +49,13 @@ def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterator[dict[str, Any]]) -> int:
-    """Write lines to a file: all of them under its name, or, when interrupted, no new file."""
-    target = Path(path)
+    """Write lines to a file: all of them under its name, or, when interrupted, no new file.
+
+    Raises:
+        InvalidArgumentError: The path is none, names a folder or lies in none.
+        StoreError: The file cannot be written; none appeared.
+    """
+    target = locate_file(path)
     partial = target.with_name(f".{target.name}.partial")
     count = 0
     try:
@@ -60,9 +66,12 @@ def write_lines(path: str | os.PathLike[str], lines: Iterator[dict[str, Any]]) -
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             partial.unlink()
+        if isinstance(error, OSError):
+            why = error.strerror or type(error).__name__
+            raise StoreError(f"{path}: cannot be written ({why}); no file was made") from error
         raise
     return count
 
@@ -145,7 +154,9 @@ def _parsed(
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except TypeError:
+        raise InvalidArgumentError(f"path: expected a path, got {type(path).__name__}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
         raise InvalidArgumentError(f"{path}: cannot be read ({_told(error)})") from None
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

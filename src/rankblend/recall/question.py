@@ -20,10 +20,19 @@ __all__ = ["Question", "Reranker", "Serving"]
 
 @frozen
 class Serving:
-    """What a reranker decided: which part of the profile scores, and what the trace says."""
+    """What a reranker decided.
+
+    Args:
+        node: Which part of the profile scores: ``score`` or ``rerank``.
+        trace: What the trace says of it.
+        evidence: Id of the evidence it was admitted by; empty if there is none.
+        shadow: Whether the order by ``rerank`` is put into the trace beside what is served.
+    """
 
     node: str
     trace: str
+    evidence: str = ""
+    shadow: bool = False
 
 
 class Reranker(Protocol):

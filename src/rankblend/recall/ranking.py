@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from attrs import frozen
@@ -58,6 +59,40 @@ class Verdict:
 
 
 @frozen(eq=False)
+class Ruling:
+    """One verdict over several candidates, as arrays until somebody asks.
+
+    Args:
+        fate: What became of them.
+        positions: int64, shape (k,): pool positions.
+        by: See `Verdict`; for duplicates, the pool position of each one's representative.
+        values: float64, shape (k,), NaN for none; None: no values at all.
+        limits: The floor, or float64, shape (k,).
+    """
+
+    fate: Fate
+    positions: NDArray[np.int64]
+    by: str | NDArray[np.int64] = ""
+    values: NDArray[np.float64] | None = None
+    limits: float | NDArray[np.float64] | None = None
+
+    def verdicts(self, ids: tuple[str, ...]) -> list[tuple[int, Verdict]]:
+        """Pool position and verdict of each."""
+        n = len(self.positions)
+        by = [self.by] * n if isinstance(self.by, str) else [ids[at] for at in self.by.tolist()]
+        values = [None] * n if self.values is None else self.values.tolist()
+        limits = (
+            self.limits.tolist() if isinstance(self.limits, np.ndarray) else [self.limits] * n
+        )
+        return [
+            (at, Verdict(self.fate, why, None if value != value else value, limit))
+            for at, why, value, limit in zip(
+                self.positions.tolist(), by, values, limits, strict=True
+            )
+        ]
+
+
+@frozen(eq=False, slots=False)
 class Ranking:
     """The result of ranking one pool under one profile.
 
@@ -77,7 +112,7 @@ class Ranking:
         rank_scores: float64, shape (m,): score with the scope folded in; only for ordering.
         order: int64: rows of the survivors of all floors, best first.
         shown: int64: rows of those returned, best first.
-        verdicts: Pool position → verdict, for every candidate.
+        rulings: What became of whom, each candidate in one of them.
     """
 
     profile: RankingProfile
@@ -93,7 +128,18 @@ class Ranking:
     rank_scores: NDArray[np.float64]
     order: NDArray[np.int64]
     shown: NDArray[np.int64]
-    verdicts: Mapping[int, Verdict]
+    rulings: tuple[Ruling, ...]
+
+    @property
+    def shown_ids(self) -> tuple[str, ...]:
+        """Ids of those returned, best first."""
+        return tuple(self.candidates.ids[int(self.rows[row])] for row in self.shown)
+
+    @cached_property
+    def verdicts(self) -> Mapping[int, Verdict]:
+        """Pool position → verdict, for every candidate."""
+        ids = self.candidates.ids
+        return dict(pair for ruling in self.rulings for pair in ruling.verdicts(ids))
 
 
 def rank_candidates(
@@ -123,11 +169,9 @@ def rank_candidates(
         raise InvalidArgumentError(f"node: profile {profile.name!r} has no {node!r} to rank with")
     composition = compose_table(root, profile.nodes, table)
 
-    verdicts: dict[int, Verdict] = {
-        i: Verdict(Fate.DUPLICATE, candidates.ids[int(stands_for[i])])
-        for i in np.flatnonzero(stands_for != np.arange(len(candidates))).tolist()
-    }
-    alive = _apply_floors(profile, table, composition, rows, verdicts)
+    others = np.flatnonzero(stands_for != np.arange(len(candidates)))
+    rulings = [Ruling(Fate.DUPLICATE, others, stands_for[others])]
+    alive = _apply_floors(profile, table, composition, rows, rulings)
 
     scores = composition.scores.copy()
     vectors = None if candidates.vectors is None else candidates.vectors[rows]
@@ -148,21 +192,19 @@ def rank_candidates(
             distances[survivors],
             scores[survivors],
             [table.column(name)[survivors] for name in profile.ties],
-            [candidates.ids[int(rows[i])] for i in survivors],
+            [candidates.ids[at] for at in rows[survivors].tolist()],
             blend=profile.scope.mode != "off",
         )
     ]
-    shown = _select(profile, order, rank_scores, vectors, candidates, rows, top, verdicts)
+    shown = _select(profile, order, rank_scores, vectors, candidates, rows, top, rulings)
     return Ranking(
         profile, node, candidates, raised, rows, stands_for, composition, scores, penalties,
-        gates, rank_scores, order, shown, verdicts,
+        gates, rank_scores, order, shown, tuple(rulings),
     )  # fmt: skip
 
 
 def _restrict(table: SignalTable, rows: NDArray[np.int64]) -> SignalTable:
-    if rows.size == len(table.ids):
-        return table
-    return SignalTable([table.ids[int(i)] for i in rows], table.names, table.values[rows])
+    return table if rows.size == len(table.ids) else table.take(rows)
 
 
 def _apply_floors(
@@ -170,17 +212,17 @@ def _apply_floors(
     table: SignalTable,
     composition: Composition,
     rows: NDArray[np.int64],
-    verdicts: dict[int, Verdict],
+    rulings: list[Ruling],
 ) -> NDArray[np.bool_]:
     """Floors act before the scope is folded in, so that they mean the same at every distance."""
     alive = np.ones(rows.size, np.bool_)
 
     def drop(fails: NDArray[np.bool_], fate: Fate, by: str, values: NDArray[np.float64] | None,
              limit: float | None) -> None:  # fmt: skip
-        for i in np.flatnonzero(fails & alive):
-            value = None if values is None or np.isnan(values[i]) else float(values[i])
-            verdicts[int(rows[i])] = Verdict(fate, by, value, limit)
-        alive[fails] = False
+        hit = np.flatnonzero(fails & alive)
+        held = None if values is None else values[hit]
+        rulings.append(Ruling(fate, rows[hit], by, held, limit))
+        alive[hit] = False
 
     for reason, dropped in composition.dropped.items():
         drop(np.asarray(dropped), Fate.DROPPED, reason, None, None)
@@ -204,13 +246,9 @@ def _select(
     candidates: Candidates,
     rows: NDArray[np.int64],
     top: int | None,
-    verdicts: dict[int, Verdict],
+    rulings: list[Ruling],
 ) -> NDArray[np.int64]:
-    """Diversity, then the token cap, then the item cap; whole memories only.
-
-    A memory that does not fit into what is left of the tokens is passed over, so that one long
-    memory does not empty the result.
-    """
+    """Diversity, then the token cap, then the item cap; whole memories only."""
     limit = next(n for n in (top, profile.select.top, DEFAULT_TOP) if n is not None)
     sequence = order
     if profile.select.diversity > 0 and vectors is not None and order.size and limit:
@@ -219,23 +257,43 @@ def _select(
         rest = np.setdiff1d(np.arange(order.size), picked)
         sequence = order[np.concatenate([picked, rest])]
 
-    shown: list[int] = []
-    tokens_left = profile.select.max_tokens
-    for i in sequence:
-        position = int(rows[i])
-        if len(shown) >= limit:
-            verdicts[position] = Verdict(Fate.OUTRANKED)
-        elif (
-            tokens_left is not None
-            and candidates.tokens is not None
-            and (candidates.tokens[position] > tokens_left)
-        ):
-            verdicts[position] = Verdict(
-                Fate.TOKEN_CAP, value=float(candidates.tokens[position]), limit=float(tokens_left)
+    if profile.select.max_tokens is None or candidates.tokens is None:
+        shown, outranked = sequence[:limit], sequence[limit:]
+    else:
+        lengths = candidates.tokens[rows[sequence]]
+        fits, left, end = _fitting(lengths, profile.select.max_tokens, limit)
+        shown, outranked = sequence[:end][fits], sequence[end:]
+        long = sequence[:end][~fits]
+        rulings.append(
+            Ruling(
+                Fate.TOKEN_CAP, rows[long], values=lengths[:end][~fits].astype(np.float64),
+                limits=left[~fits],
             )
-        else:
-            verdicts[position] = Verdict(Fate.SHOWN)
-            shown.append(int(i))
-            if tokens_left is not None and candidates.tokens is not None:
-                tokens_left -= int(candidates.tokens[position])
-    return np.array(shown, np.int64)
+        )  # fmt: skip
+    rulings.append(Ruling(Fate.SHOWN, rows[shown]))
+    rulings.append(Ruling(Fate.OUTRANKED, rows[outranked]))
+    return shown
+
+
+def _fitting(
+    lengths: NDArray[np.int64], tokens: int, limit: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], int]:
+    """Which of the memories fit, best first, until ``limit`` do.
+
+    A memory that does not fit into what is left of the tokens is passed over, so that one long
+    memory does not empty the result.
+
+    Returns:
+        For each memory looked at whether it fits, and the tokens that were left for it; how many
+        were looked at.
+    """
+    fits, left, count = [], [], 0
+    for length in lengths.tolist():
+        if count == limit:
+            break
+        left.append(float(tokens))
+        fits.append(length <= tokens)
+        if fits[-1]:
+            count += 1
+            tokens -= length
+    return np.array(fits, np.bool_), np.array(left, np.float64), len(fits)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,14 +27,14 @@ from rankblend.recall import arguments
 from rankblend.recall.answer import answer
 from rankblend.recall.arguments import Problems
 from rankblend.recall.asking import away, drive
-from rankblend.recall.embedding import embed_query
+from rankblend.recall.embedding import EMBEDDER, embed_query
 from rankblend.recall.engine import Engine
 from rankblend.recall.live import LiveEngine
 from rankblend.recall.match import Recall, StoredMemory
 from rankblend.recall.question import Question, Reranker
 from rankblend.recall.snapshot import Snapshots
 from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Seed, Statistics
+from rankblend.stores.protocol import Key, Seed, Statistics, Store
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -200,6 +201,21 @@ class MemoryReader:
         """The recipe used when a recall names none."""
         return self._profile
 
+    @property
+    def stores(self) -> Mapping[str, Store]:
+        """The stores that are asked, by name, in the order in which their proposals become seeds."""
+        return MappingProxyType(self._open_engine().stores)
+
+    @property
+    def embedder(self) -> str | None:
+        """Identity of the embedder the memories were written with, ``name/dimension``, if any."""
+        return self._open_engine().catalog.get_meta(EMBEDDER)
+
+    @property
+    def statistics(self) -> str:
+        """Over which memories keyword statistics are taken."""
+        return self._statistics.value
+
     def _answered(
         self,
         ask: Callable[[], tuple[Engine, Question]],
@@ -212,12 +228,20 @@ class MemoryReader:
         if strict:
             for name in engine.behind:
                 raise StoreFailedError(name, "write")
-        result = drive(
-            answer(engine, question),
-            timeout=self._store_timeout,
-            strict=strict,
-            abandoned=abandoned,
-        )
+        try:
+            result = drive(
+                answer(engine, question),
+                timeout=self._store_timeout,
+                strict=strict,
+                abandoned=abandoned,
+            )
+        except Exception:
+            raise
+        except BaseException:
+            # Ctrl-C may have stopped a store while it was putting its rows in order.
+            self._engine.distrust()
+            self._snapshots.clear()
+            raise
         return self._reinforced(result, question) if reinforce else result
 
     def _open_engine(self) -> LiveEngine:

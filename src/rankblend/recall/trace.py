@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from rankblend.recall.asking import Failure
 from rankblend.recall.pool import PooledFrom
+from rankblend.recall.shadow import Shadow
 
 __all__ = ["Trace"]
 
@@ -28,7 +29,9 @@ class Trace:
         sources: Id → who proposed it.
         failures: Stores that could not answer.
         notes: Further remarks, e.g. that a graph walk was capped.
-        reranking: ``baseline``, or the reranker that ran; with the reason after a colon.
+        reranking: The reranker that ran, or ``baseline`` with the reason after a colon.
+        evidence: Id of the evidence the reranker was admitted by; empty if it did not run.
+        shadow: What reranking would have changed, when a reranker runs in the shadow.
     """
 
     profile_hash: str
@@ -43,6 +46,8 @@ class Trace:
     failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = ()
     reranking: str = "baseline"
+    evidence: str = ""
+    shadow: Shadow | None = field(default=None, repr=False)
 
     def plain(self) -> dict[str, object]:
         """JSON-ready values."""
@@ -61,4 +66,6 @@ class Trace:
             ],
             "notes": list(self.notes),
             "reranking": self.reranking,
+            "evidence": self.evidence,
+            "shadow": None if self.shadow is None else self.shadow.plain(),
         }

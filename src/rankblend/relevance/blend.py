@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.kernels import blend as kernel
-from rankblend.relevance.signals import real_number, shown
+from rankblend.relevance.values import named, real_number, shown
 
 __all__ = ["ScopeBlend", "ScopeBlendMode"]
 
@@ -54,7 +54,7 @@ class ScopeBlend:
     def __attrs_post_init__(self) -> None:
         problems = []
         if not isinstance(self.mode, ScopeBlendMode):
-            unknown = UnknownNameError("mode", f"{self.mode!s:.40}", list(ScopeBlendMode))
+            unknown = UnknownNameError("mode", named(self.mode), list(ScopeBlendMode))
             problems.append(f"mode: {unknown}")
         half_life, floor = real_number(self.half_life_levels), real_number(self.floor)
         if half_life is None or not 0.0 < half_life < math.inf:

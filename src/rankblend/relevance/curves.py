@@ -6,10 +6,9 @@ Here they are read, checked against the ranges of the evidence, and applied by t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from math import inf
+from math import inf, nan
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, UnknownNameError
 from rankblend.kernels import curves as kernels
 from rankblend.relevance.evidence import Evidence, is_identifier
+from rankblend.relevance.values import named, shown
 
 __all__ = [
     "CURVES",
@@ -168,7 +168,7 @@ def parse_curve(data: object, *, path: str = "curve") -> tuple[CurveStep, ...]:
         name, table = next(iter(entry.items())) if one else (entry, {})
         if not isinstance(name, str) or not isinstance(table, Mapping):
             wanted = "a name or one {name = {parameters}}; several are chained in a list"
-            problems.append(f"{where}: expected {wanted}, got {entry!r:.60}")
+            problems.append(f"{where}: expected {wanted}, got {shown(entry)}")
         else:
             read.append((name, _complete(name, table, f"{where}.{name}", problems)))
     if problems:
@@ -329,7 +329,7 @@ def _complete(name: str, given: Mapping[str, Any], path: str, problems: list[str
         return ()
     parameters, params = _REGISTRY[name].parameters, []
     known = [spelling for parameter in parameters for spelling in parameter.spellings]
-    unknown = [UnknownNameError("parameter", str(key), known) for key in given if key not in known]
+    unknown = [UnknownNameError("parameter", named(key), known) for key in given if key not in known]
     problems += [f"{path}: {error}" for error in unknown]
     for parameter in parameters:
         used = [spelling for spelling in parameter.spellings if spelling in given]
@@ -341,10 +341,10 @@ def _complete(name: str, given: Mapping[str, Any], path: str, problems: list[str
         else:
             value, factor = given[used[0]], parameter.spellings[used[0]]
             real = isinstance(value, int | float) and not isinstance(value, bool)
-            number = value * factor if real and abs(value) <= MOST / factor else math.nan
+            number = value * factor if real and abs(value) <= MOST / factor else nan
             if parameter.low <= number <= parameter.high:
                 params.append((parameter.name, number + 0.0))
             else:
                 wanted = f"a finite number in {_interval(parameter.low, parameter.high)}"
-                problems.append(f"{path}.{used[0]}: expected {wanted}, got {value!r:.40}")
+                problems.append(f"{path}.{used[0]}: expected {wanted}, got {shown(value)}")
     return tuple(params)

@@ -48,7 +48,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.signals import real_number, shown
+from rankblend.relevance.values import real_number, shown
 
 __all__ = [
     "COVERAGE_TOLERANCE",

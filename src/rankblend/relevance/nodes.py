@@ -16,7 +16,7 @@ from rankblend.kernels.compose import total_weight
 from rankblend.relevance.combiners import COMPOSERS
 from rankblend.relevance.evidence import is_identifier
 from rankblend.relevance.missing import MissingPolicy, Override, Renormalize, Shrink
-from rankblend.relevance.signals import real_number, shown
+from rankblend.relevance.values import real_number, shown
 
 __all__ = ["Node", "node_inputs", "node_problems"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.evidence import is_identifier
-from rankblend.relevance.signals import real_number, shown
+from rankblend.relevance.values import real_number, shown
 
 __all__ = ["COMPOSERS", "Composer", "Inputs", "Option", "Outcome", "register_composer"]
 

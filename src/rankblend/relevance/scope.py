@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
@@ -85,16 +85,7 @@ class Scope:
             raise InvalidScopeError(
                 f"scope: expected text such as 'tenant:acme/user:7', got {type(text).__name__}"
             )
-        levels = []
-        for position, part in enumerate(text.split("/"), start=1):
-            kind, separator, identifier = part.partition(":")
-            if not separator or ":" in identifier:
-                raise InvalidScopeError(
-                    f"scope level {position}: expected kind:id with one colon, e.g. 'tenant:acme'; "
-                    "write % / : inside a name as %25 %2F %3A"
-                )
-            levels.append(ScopeLevel(_unescape(kind, position), _unescape(identifier, position)))
-        return cls(tuple(levels))
+        return _parsed(text)
 
     @classmethod
     def of(cls, value: Scope | str) -> Scope:
@@ -150,6 +141,20 @@ class Scope:
     def contains(self, other: Scope | str) -> bool:
         """Whether ``other`` is this scope or lies below it."""
         return Scope.of(other).levels[: len(self.levels)] == self.levels
+
+
+@lru_cache(maxsize=1024)  # one text is parsed for every memory written at a scope
+def _parsed(text: str) -> Scope:
+    levels = []
+    for position, part in enumerate(text.split("/"), start=1):
+        kind, separator, identifier = part.partition(":")
+        if not separator or ":" in identifier:
+            raise InvalidScopeError(
+                f"scope level {position}: expected kind:id with one colon, e.g. 'tenant:acme'; "
+                "write % / : inside a name as %25 %2F %3A"
+            )
+        levels.append(ScopeLevel(_unescape(kind, position), _unescape(identifier, position)))
+    return Scope(tuple(levels))
 
 
 def _check(levels: tuple[ScopeLevel, ...]) -> None:

@@ -7,120 +7,30 @@ means absent. They convert into one another without loss. The numeric core works
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 from attrs import cmp_using, field, frozen
 from numpy.typing import ArrayLike, NDArray
 
-from rankblend.errors import InvalidArgumentError, InvalidArrayError, InvalidSignalError
+from rankblend.errors import InvalidArgumentError, InvalidArrayError
 from rankblend.relevance.evidence import is_identifier
+from rankblend.relevance.values import checked_names, checked_signal, checked_values, shown
 
-__all__ = [
-    "STANDARD_SIGNALS",
-    "RelevanceSignals",
-    "SignalTable",
-    "checked_names",
-    "checked_signal",
-    "checked_values",
-    "names_and_values",
-    "real_number",
-    "shown",
-]
+__all__ = ["STANDARD_SIGNALS", "RelevanceSignals", "SignalTable", "names_and_values"]
 
 FloatArray = NDArray[np.float64]
 
 STANDARD_SIGNALS: tuple[str, ...] = ("cue", "salience", "recency", "frequency", "proximity")
 
 
-def real_number(value: object) -> float | None:
-    """``value`` as a float when it is a real number (numpy's too) and no bool, else None.
-
-    An integer beyond the range of a float becomes an infinity of its sign; −0.0 becomes 0.0.
-    """
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return None
-    try:
-        return float(value) + 0.0
-    except OverflowError:
-        return math.copysign(math.inf, -1.0 if value < 0.0 else 1.0)
-
-
-def shown(value: object) -> str:
-    """A refused value for a message: numbers and short texts as they are, else only the type."""
-    if isinstance(value, str):
-        return f'"{value}"' if len(value) <= 40 else f"a text of {len(value)} characters"
-    if value is None or isinstance(value, bool | float):
-        return repr(value)
-    if isinstance(value, int) and value.bit_length() < 64:
-        return str(value)
-    return type(value).__name__
-
-
-def checked_signal(name: str, value: object) -> float:
-    """``value`` as a float.
-
-    Raises:
-        InvalidSignalError: It is not a finite real number in [0, 1].
-    """
-    number = real_number(value)
-    if number is None or not 0.0 <= number <= 1.0:
-        raise InvalidSignalError(name, value if number is None else number)
-    return number
-
-
-def checked_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The names of the columns of a table.
-
-    Raises:
-        InvalidArrayError: A name is no identifier, or occurs twice.
-    """
-    found: dict[str, None] = {}
-    for at, name in enumerate(names):
-        if not is_identifier(name):
-            raise InvalidArrayError(
-                f"names[{at}]", "an identifier of ASCII letters, digits and _", shown(name)
-            )
-        if name in found:
-            raise InvalidArrayError(f"names[{at}]", "distinct names", f"{name!r} once more")
-        found[name] = None
-    return tuple(found)
-
-
-def checked_values(
-    names: Sequence[str], values: ArrayLike, *, rows: int | None = None
-) -> FloatArray:
-    """A read-only float64 copy of a signal matrix, NaN for absent.
-
-    Args:
-        names: The s column names.
-        values: Shape (n, s), real numbers in [0, 1] or NaN.
-        rows: n, when known.
-
-    Raises:
-        InvalidArrayError: It is no matrix of real numbers of that shape.
-        InvalidSignalError: A value is infinite or outside [0, 1]; names the first such signal.
-    """
-    expected = f"real numbers of shape ({'n' if rows is None else rows}, {len(names)})"
-    try:
-        given = np.asarray(values)
-    except (TypeError, ValueError) as error:  # ragged rows
-        raise InvalidArrayError("values", expected, shown(values)) from error
-    if given.dtype.kind not in "fiu":
-        raise InvalidArrayError("values", f"{expected}, NaN for absent", f"dtype {given.dtype}")
-    if given.ndim != 2 or given.shape[1] != len(names) or rows not in (None, given.shape[0]):
-        raise InvalidArrayError("values", expected, f"shape {given.shape}")
-    # A wider float may be above 1 by less than a double can tell: judged as the double it becomes.
-    matrix = np.array(given, dtype=np.float64, order="C")
-    outside = (matrix < 0.0) | (matrix > 1.0)
-    if outside.any():
-        row, column = (int(at[0]) for at in np.nonzero(outside))
-        raise InvalidSignalError(names[column], float(matrix[row, column]))
-    matrix += 0.0  # no −0.0, which would sort and print apart from 0.0
-    matrix.setflags(write=False)
-    return matrix
+@cache
+def _standard_first(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Standard names, then the others as given."""
+    standard = tuple(name for name in STANDARD_SIGNALS if name in names)
+    return standard + tuple(name for name in names if name not in STANDARD_SIGNALS)
 
 
 @frozen(init=False, eq=False, repr=False)
@@ -185,13 +95,10 @@ class RelevanceSignals:
     @classmethod
     def _of_row(cls, names: Sequence[str], row: Iterable[float]) -> RelevanceSignals:
         """From values already checked, NaN for absent; remembers absent standard names too."""
+        order = _standard_first(tuple(names))
         given = dict(zip(names, row, strict=True))
-        order = tuple(name for name in STANDARD_SIGNALS if name in given)
-        order += tuple(name for name in names if name not in STANDARD_SIGNALS)
-        made = cls()
-        made.__attrs_init__(
-            {name: given[name] for name in order if not math.isnan(given[name])}, order
-        )
+        made = object.__new__(cls)
+        made.__attrs_init__({name: v for name in order if (v := given[name]) == v}, order)
         return made
 
     def present(self) -> Mapping[str, float]:
@@ -256,9 +163,10 @@ class SignalTable:
 
     def __init__(self, ids: Iterable[str], names: Iterable[str], values: ArrayLike) -> None:
         keys, columns = tuple(ids), checked_names(names)
-        for at, key in enumerate(keys):
-            if not isinstance(key, str):
-                raise InvalidArrayError(f"ids[{at}]", "a string", type(key).__name__)
+        if set(map(type, keys)) - {str}:  # else there is nothing to look for
+            for at, key in enumerate(keys):
+                if not isinstance(key, str):
+                    raise InvalidArrayError(f"ids[{at}]", "a string", type(key).__name__)
         if len(set(keys)) < len(keys):
             raise InvalidArrayError("ids", "distinct ids", "one more than once")
         self.__attrs_init__(keys, columns, checked_values(columns, values, rows=len(keys)))
@@ -307,6 +215,14 @@ class SignalTable:
             for name, value in one.present().items():
                 values[row, position[name]] = value
         return cls([key for key, _ in pairs], columns, values)
+
+    def take(self, rows: NDArray[np.int64]) -> SignalTable:
+        """The table of some of the memories, by distinct positions."""
+        values = self.values[rows]
+        values.setflags(write=False)
+        made = object.__new__(SignalTable)
+        made.__attrs_init__(tuple(self.ids[at] for at in rows.tolist()), self.names, values)
+        return made
 
     def column(self, name: str) -> FloatArray:
         """One signal of all memories, shape (n,), read-only; all NaN for a name not in the table."""

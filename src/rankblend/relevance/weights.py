@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from attrs import frozen
@@ -16,9 +17,8 @@ from rankblend.relevance.signals import (
     STANDARD_SIGNALS,
     RelevanceSignals,
     SignalTable,
-    names_and_values,
-    real_number,
 )
+from rankblend.relevance.values import checked_names, real_matrix, real_number, refuse_outside, shown
 
 __all__ = ["RelevanceWeights", "checked_weights"]
 
@@ -35,7 +35,7 @@ def checked_weights(weights: Iterable[tuple[str, object]]) -> tuple[tuple[str, f
     for name, value in weights:
         if not is_identifier(name) or name in found:
             raise InvalidArgumentError(
-                f"weights: expected distinct names of ASCII letters, digits and _, got {name!r:.40}"
+                f"weights: expected distinct names of ASCII letters, digits and _, got {shown(name)}"
             )
         number = real_number(value)
         if number is None or not 0.0 <= number < math.inf:
@@ -134,18 +134,32 @@ class RelevanceWeights(Mapping[str, float]):
             InvalidArrayError: The matrix does not fit the names.
             InvalidSignalError: A value of the matrix is infinite or outside [0, 1].
         """
-        names, values = names_and_values(table)
-        absent = np.full(len(values), np.nan)
+        inspect: Callable[[slice], None] | None = None
+        if isinstance(table, SignalTable):
+            names, values = table.names, table.values
+        else:
+            names = checked_names(table[0])
+            values = real_matrix(names, table[1])
+            inspect = partial(refuse_outside, names, values)
+        absent = np.broadcast_to(np.nan, len(values))
         place = {name: at for at, name in enumerate(names)}
         columns = [values[:, place[name]] if name in place else absent for name in self]
-        return self._scores(columns, len(values))
+        return self._scores(columns, len(values), inspect=inspect)
 
-    def _scores(self, columns: list[NDArray[np.float64]], rows: int) -> NDArray[np.float64]:
-        if not columns:
-            return np.zeros(rows)
-        weights = np.array([weight for _, weight in self._items])
+    def _scores(
+        self,
+        columns: Sequence[NDArray[np.float64]],
+        rows: int,
+        *,
+        inspect: Callable[[slice], None] | None = None,
+    ) -> NDArray[np.float64]:
+        weights = np.array([weight for _, weight in self._items], dtype=np.float64)
         with np.errstate(all="ignore"):  # a caller's settings must not make an underflow an error
-            return weighted_scores(columns, scaled_weights(weights))[0]
+            if columns:
+                return weighted_scores(columns, scaled_weights(weights), inspect=inspect)[0]
+            if inspect is not None:
+                inspect(slice(None))
+            return np.zeros(rows)
 
     def __getitem__(self, name: str) -> float:
         return dict(self._items)[name]

@@ -78,6 +78,24 @@ class VectorArena:
         self._view = None
         self._index.add(vectors)
 
+    def room(self, rows: int) -> NDArray[np.float32]:
+        """Add rows of zeros; float32, shape (rows, d), to be filled before rows are added again."""
+        self._view = None
+        size = len(self)
+        self._index.codes.resize((size + rows) * self._index.code_size)
+        self._index.ntotal = size + rows
+        return self.matrix[size:]
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Drop all rows but some, without a second copy; bool, shape (rows,)."""
+        if kept.all():
+            return
+        sources = np.flatnonzero(kept)
+        for start in range(0, len(sources), _CHUNK):
+            chunk = sources[start : start + _CHUNK]  # never before the place it moves to
+            self.matrix[start : start + len(chunk)] = self.matrix[chunk]
+        self.cut(len(sources))
+
     def cut(self, rows: int) -> None:
         """Drop what lies behind the first ``rows``."""
         if len(self) > rows:

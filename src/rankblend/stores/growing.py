@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growing"]
+__all__ = ["Growing", "grown"]
 
 
 class Growing:
@@ -40,8 +42,13 @@ class Growing:
         dtype = np.promote_types(self._data.dtype, values.dtype)
         if size > len(self._data) or dtype != self._data.dtype:
             room = size if not self._size else max(size, self._size * 5 // 4)
-            data = np.empty(room, dtype=dtype)
-            data[: self._size] = self.values
-            self._data = data
+            self._data = grown(self.values.astype(dtype, copy=False), room)
         self._data[self._size : size] = values
         self._size = size
+
+
+def grown(array: NDArray[Any], room: int) -> NDArray[Any]:
+    """A copy of an array with room for more behind it, so far without meaning."""
+    copied = np.empty(room, dtype=array.dtype)
+    copied[: len(array)] = array
+    return copied

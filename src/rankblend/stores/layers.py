@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.evidence import is_identifier
+from rankblend.relevance.values import shown
 
 __all__ = ["DEFAULT_LAYERS", "LayerPolicy", "LayerVisibility", "layer_policy"]
 
@@ -38,7 +39,7 @@ def _visibility(value: LayerVisibility | str) -> LayerVisibility:
     except ValueError:
         known = ", ".join(map(repr, map(str, LayerVisibility)))
         raise InvalidArgumentError(
-            f"layer policy: expected a visibility of {known}, got {str(value)[:40]!r}"
+            f"layer policy: expected a visibility of {known}, got {shown(value)}"
         ) from None
 
 
@@ -49,7 +50,7 @@ def _permitted(names: Iterable[str] | None) -> frozenset[str] | None:
         raise InvalidArgumentError("layer policy: permitted expects a set of names, got one text")
     given: Sequence[object] = tuple(names)
     wrong = sorted(
-        repr(name)[:40]
+        shown(name)
         for name in given
         if not (isinstance(name, str) and all(map(is_identifier, name.split("."))))
     )

@@ -13,14 +13,19 @@ removed row becomes a tombstone; `ScopedRows.compact` clears both away.
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.relevance.scope import Scope
+from rankblend.stores.growing import grown
+from rankblend.stores.held_ids import HeldIds
 from rankblend.stores.protocol import Key, StoreQuery
 from rankblend.stores.sight import RowBlocks, ScopeTable, Sight, admits
 
@@ -54,10 +59,38 @@ class ScopedRows:
         self._codes = np.empty(0, dtype=np.int32)  # scope of each row
         self._serials = np.empty(0, dtype=np.int64)
         self._alive = np.empty(0, dtype=np.bool_)
-        self._groups = np.empty(0, dtype=np.int32)  # > 0: rows of one id at several scopes
-        self._row_of: dict[str, int | list[int]] = {}  # a list is ascending and has ≥ 2 rows
-        self._shared = 0  # how many ids have a list
-        self._last_group = 0
+        self._held = HeldIds()
+        self._lent = False  # whether another instance uses the same lists and arrays
+
+    @classmethod
+    def restored(
+        cls,
+        scopes: Sequence[Scope],
+        codes: NDArray[np.int32],
+        ids: list[str],
+        serials: NDArray[np.int64],
+    ) -> Self:
+        """Rows that are sorted already.
+
+        Args:
+            scopes: By path, each of at least one row.
+            codes: int32: position in ``scopes`` of the scope of each row, ascending.
+            ids: Of the rows, ascending within a scope.
+            serials: Of the rows.
+        """
+        rows = cls()
+        for scope in scopes:
+            rows._table.enter(scope)
+        rows._ids, rows._codes, rows._serials = ids, codes, serials
+        rows._alive = np.ones(len(ids), dtype=np.bool_)
+        rows._held.enter(ids, 0)
+        rows._settle()
+        return rows
+
+    def shared(self) -> Self:
+        """The same rows once more; nothing is copied until one of them is changed."""
+        self._lent = True
+        return copy.copy(self)
 
     def __len__(self) -> int:
         """How many rows are alive."""
@@ -72,6 +105,16 @@ class ScopedRows:
     def ids(self) -> Sequence[str]:
         """The id of each row."""
         return self._ids
+
+    @property
+    def scopes(self) -> Sequence[Scope]:
+        """The scope of each scope code."""
+        return self._table.scopes
+
+    @property
+    def scope_codes(self) -> NDArray[np.int32]:
+        """int32, shape (size,): the scope of each row."""
+        return self._codes[: self.size]
 
     @property
     def serials(self) -> NDArray[np.int64]:
@@ -90,7 +133,7 @@ class ScopedRows:
     def row(self, key: Key) -> int | None:
         """The row that holds a key, or None."""
         code = self._table.code(key.scope.path)
-        held = self._row_of.get(key.id)
+        held = self._held.rows.get(key.id)
         return None if code is None or held is None else self._row_at(held, code)
 
     def add(self, keys: Sequence[Key], serials: Sequence[int]) -> NDArray[np.int64]:
@@ -116,42 +159,32 @@ class ScopedRows:
         ascending = first == 0 and all(a < b for a, b in pairwise(zip(paths, ids, strict=True)))
         if not ascending:
             self._refuse_held(keys)
+        self._own()
         self._reserve(size)
         self._codes[first:size] = self._table.codes(keys, paths)
         self._serials[first:size] = serials
         self._alive[first:size] = True
-        self._groups[first:size] = 0
         self._ids += ids
-        self._index(first)
+        self._held.enter(self._ids, first)
         if ascending:
             self._settle()
         return np.arange(first, size, dtype=np.int64)
 
     def remove(self, keys: Iterable[Key]) -> NDArray[np.int64]:
-        """Turn rows into tombstones; unknown keys are skipped.
-
-        Returns:
-            int64: the rows freed.
-        """
+        """Turn rows into tombstones and return them, int64; unknown keys are skipped."""
         freed = []
         for key in keys:
             row = self.row(key)
-            if row is None:
-                continue
-            freed.append(row)
-            self._alive[row] = False
-            held = self._row_of[key.id]
-            if isinstance(held, int):
-                del self._row_of[key.id]
-                continue
-            held.remove(row)
-            if len(held) == 1:
-                self._row_of[key.id] = held[0]
-                self._shared -= 1
+            if row is not None:
+                self._own()
+                self._alive[row] = False
+                self._held.drop(key.id, row)
+                freed.append(row)
         return np.array(freed, dtype=np.int64)
 
     def renumber(self, rows: NDArray[np.int64], serials: Sequence[int]) -> None:
         """Give rows other serials."""
+        self._own()
         self._serials[rows] = serials
 
     @property
@@ -161,31 +194,22 @@ class ScopedRows:
         return self.size - living > max(_LEAST_SLACK, living // _SLACK_SHARE)
 
     def compact(self) -> NDArray[np.int64]:
-        """Drop the dead rows and sort the others; a ``copy.copy`` made before stays as it was.
+        """Drop the dead rows, sort the others, and return which row each was, int64.
 
-        Returns:
-            int64, shape (len(self),): ``order``; new row i was row ``order[i]``.
+        A ``copy.copy`` made before stays as it was.
         """
         old = np.flatnonzero(self.alive)
-        used = sorted(np.unique(self._codes[old]).tolist(), key=self._table.paths.__getitem__)
-        renamed = np.zeros(len(self._table), dtype=np.int32)
-        renamed[used] = np.arange(len(used), dtype=np.int32)
-        codes = renamed[self._codes[old]]
-        by_scope = np.argsort(codes, kind="stable")
-        order, codes = old[by_scope], codes[by_scope]
-        ends = np.cumsum(np.bincount(codes, minlength=len(used))).tolist()
+        self._table, by_scope, codes = self._table.sorted(self._codes[old])
+        order = old[by_scope]
+        ends = np.cumsum(np.bincount(codes, minlength=len(self._table))).tolist()
         for start, stop in pairwise([0, *ends]):
             if order[stop - 1] >= self.sorted_rows:  # else no tail row came in: still sorted
                 order[start:stop] = sorted(order[start:stop].tolist(), key=self._ids.__getitem__)
-        table = ScopeTable()
-        for code in used:
-            table.enter(self._table.scopes[code])
-        self._table = table
         self._ids = [self._ids[row] for row in order.tolist()]
         self._codes, self._serials = codes, self._serials[order]
         self._alive = np.ones(len(order), dtype=np.bool_)
-        self._groups = np.zeros(len(order), dtype=np.int32)
-        self._index(0)
+        self._held, self._lent = HeldIds(), False
+        self._held.enter(self._ids, 0)
         self._settle()
         return order
 
@@ -209,7 +233,7 @@ class ScopedRows:
         return RowBlocks(tuple(ranges), np.concatenate([_NO_ROWS, *excluded]), tail)
 
     def visible(self, query: StoreQuery, level: int | None = None) -> NDArray[np.int64]:
-        """The rows a query may be shown.
+        """The rows a query may be shown, int64, ascending.
 
         Of several visible and admitted rows with one id it is shown the nearest only, then the
         first-named scope's, then the one with the least scope path.
@@ -218,9 +242,6 @@ class ScopedRows:
             query: Its scopes, reach and admitted serials.
             level: Only rows exactly this many levels up; None for all. An id held nearer hides the
                 farther rows at every level.
-
-        Returns:
-            int64, ascending.
         """
         return self.blocks(query, level).rows()
 
@@ -232,7 +253,7 @@ class ScopedRows:
             several rows with one id the one `visible` shows.
         """
         sight = self._table.sight(query)
-        held = [self._row_of.get(identifier, -1) for identifier in ids]
+        held = [self._held.rows.get(identifier, -1) for identifier in ids]
         rows = np.array(
             [row if isinstance(row, int) else self._nearest(query, sight, row) for row in held],
             dtype=np.int64,
@@ -245,55 +266,33 @@ class ScopedRows:
         """int64, shape (n,): levels up to each row's scope; −1 where not visible."""
         return self._table.sight(query).distances(self._codes[rows])
 
-    def root_rows(self, query: StoreQuery) -> NDArray[np.int64]:
-        """int64, ascending: the rows alive under the query's roots, visible to it or not."""
-        sight = self._table.under(query.roots)
-        tail = np.flatnonzero(sight.distances(self._codes[self.sorted_rows : self.size]) >= 0)
-        ranges = tuple(self._table.ranges(sight))
-        rows = RowBlocks(ranges, _NO_ROWS, tail + self.sorted_rows).rows()
-        return rows[self._alive[rows]]
-
     def _reserve(self, size: int) -> None:
         if size <= len(self._serials):
             return
         # Exact when first filled (a bulk load stays tight), then doubled.
         capacity = max(size, 2 * self.size)
-        for name in ("_codes", "_serials", "_alive", "_groups"):
-            old = getattr(self, name)
-            new = np.empty(capacity, dtype=old.dtype)
-            new[: self.size] = old[: self.size]
-            setattr(self, name, new)
+        for name in ("_codes", "_serials", "_alive"):
+            setattr(self, name, grown(getattr(self, name)[: self.size], capacity))
 
     def _refuse_held(self, keys: Sequence[Key]) -> None:
-        seen: set[tuple[str, str]] = set()
-        problems = []
-        for key in keys:
-            held = (key.scope.path, key.id)
-            if held in seen or self.row(key) is not None:
-                problems.append(f"keys: {key.id!r} at {key.scope} is held already")
-            seen.add(held)
+        places = [(key.scope.path, key.id) for key in keys]
+        first = dict(zip(reversed(places), range(len(keys) - 1, -1, -1), strict=True))
+        problems = [
+            f"keys: {key.id!r} at {key.scope} is held already"
+            for at, (key, place) in enumerate(zip(keys, places, strict=True))
+            if first[place] < at or self.row(key) is not None
+        ]
         if problems:
             raise InvalidArgumentError(problems)
 
-    def _index(self, first: int) -> None:
-        """Enter the rows from ``first`` on into the map from id to row."""
-        ids = self._ids
-        if first == 0:
-            self._shared = self._last_group = 0
-            self._row_of = dict(zip(ids, range(len(ids)), strict=True))
-            if len(self._row_of) == len(ids):
-                return
-            self._row_of = {}
-        for row in range(first, len(ids)):
-            held = self._row_of.setdefault(ids[row], row)
-            if isinstance(held, list):
-                self._groups[row] = self._groups[held[0]]
-                held.append(row)
-            elif held != row:
-                self._last_group += 1
-                self._shared += 1
-                self._groups[[held, row]] = self._last_group
-                self._row_of[ids[row]] = [held, row]
+    def _own(self) -> None:
+        """Before a change: leave what is shared to the others."""
+        if not self._lent:
+            return
+        self._table, self._held, self._ids = self._table.copy(), self._held.copy(), [*self._ids]
+        for name in ("_codes", "_serials", "_alive"):
+            setattr(self, name, getattr(self, name).copy())
+        self._lent = False
 
     def _settle(self) -> None:
         self._table.settle(self._codes[: self.size])
@@ -325,14 +324,15 @@ class ScopedRows:
         self, query: StoreQuery, ranges: Sequence[tuple[int, int]], tail: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """The rows behind a nearer one with the same id."""
-        if not self._shared:
+        if not self._held.several:
             return _NO_ROWS
-        found = [tail[self._groups[tail] > 0]]
+        groups = self._held.groups
+        found = [tail[groups[tail] > 0]]
         for start, stop in ranges:
-            shared = (self._groups[start:stop] > 0) & self._shown(query, start, stop)
+            shared = (groups[start:stop] > 0) & self._shown(query, start, stop)
             found.append(np.flatnonzero(shared) + start)
         rows = np.concatenate(found)
-        groups = self._groups[rows]
+        groups = groups[rows]
         order = np.lexsort((self._table.ranks(query, self._codes[rows]), groups))
         rows, groups = rows[order], groups[order]
         return np.compress(groups[1:] == groups[:-1], rows[1:])

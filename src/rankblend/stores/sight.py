@@ -95,6 +95,13 @@ class ScopeTable:
         """How many scopes have a code."""
         return len(self.scopes)
 
+    def copy(self) -> ScopeTable:
+        """The same, with nothing in common that changes."""
+        other = ScopeTable()
+        other.scopes, other.paths = [*self.scopes], [*self.paths]
+        other.bounds, other._code_of = self.bounds, dict(self._code_of)
+        return other
+
     @property
     def settled(self) -> int:
         """How many of them, the first ones, are sorted."""
@@ -120,6 +127,25 @@ class ScopeTable:
             for key, path in zip(keys, paths, strict=True)
         ]
 
+    def sorted(
+        self, codes: NDArray[np.int32]
+    ) -> tuple[ScopeTable, NDArray[np.int64], NDArray[np.int32]]:
+        """A table of the scopes that rows use, by path.
+
+        Returns:
+            It; int64: the order that sorts the rows by path, rows of one scope as they were; int32:
+            the codes of the rows in that order and table.
+        """
+        used = sorted(np.unique(codes).tolist(), key=self.paths.__getitem__)
+        renamed = np.zeros(len(self), dtype=np.int32)
+        renamed[used] = np.arange(len(used), dtype=np.int32)
+        table = ScopeTable()
+        for code in used:
+            table.enter(self.scopes[code])
+        codes = renamed[codes]
+        order = np.argsort(codes, kind="stable")
+        return table, order, codes[order]
+
     def settle(self, codes: NDArray[np.int32]) -> None:
         """Every row is sorted now: note where each scope begins.
 
@@ -142,11 +168,6 @@ class ScopeTable:
         near = [(code, d) for code, d in near if not self.paths[code].startswith(below)]
         spans, loose = self._under(below)
         return Sight(near, spans, loose)
-
-    def under(self, scopes: Iterable[Scope]) -> Sight:
-        """Everything at or below some scopes, at distance 0."""
-        spans, loose = self._under(tuple(scope.path for scope in scopes))
-        return Sight((), spans, loose)
 
     def ranges(self, sight: Sight, level: int | None = None) -> list[tuple[int, int]]:
         """The sorted rows of the scopes seen, at exactly ``level`` where that is given."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, MemoryContractError
 from rankblend.relevance.evidence import Evidence, is_identifier, register_evidence
-from rankblend.relevance.signals import checked_signal
+from rankblend.relevance.values import checked_signal
 from rankblend.stores.protocol import Observation, Reason, StoreQuery
 
 __all__ = ["SignalStore", "SupportsPresent"]

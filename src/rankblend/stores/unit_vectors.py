@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError
 
-__all__ = ["as_unit", "as_vector", "checked_lengths", "lengths", "stacked", "to_unit"]
+__all__ = [
+    "as_unit",
+    "as_vector",
+    "checked_lengths",
+    "lengths",
+    "make_units",
+    "stacked",
+    "to_unit",
+]
 
 # A length this near to 1 is rounding: such a vector is kept as it is, so that normalizing twice
 # changes no bit, and an index rebuilt from stored vectors equals the one that was written.
@@ -19,6 +27,7 @@ _ROUNDING = 2.0**-23
 _COLUMNS = 4096
 # Vectors checked at a time; bounds what is held in float64.
 _CHUNK = 1024
+_IN_CACHE = 256
 
 
 def as_vector(value: object, name: str, dimension: int | None) -> NDArray[np.float32]:
@@ -71,6 +80,22 @@ def to_unit(rows: NDArray[np.float32], length: NDArray[np.float64]) -> NDArray[n
     rows = rows.copy()
     rows[off] = rows[off] / length[off, None]
     return rows
+
+
+def make_units(rows: NDArray[np.float32], place: Callable[[int], str]) -> None:
+    """Divide many vectors by their lengths where they are.
+
+    Raises:
+        InvalidArrayError: The first one that `as_unit` would refuse.
+    """
+    for start in range(0, len(rows), _IN_CACHE):
+        part = rows[start : start + _IN_CACHE]
+        length = lengths(part)
+        for bad in np.flatnonzero(~(np.isfinite(length) & (length > 0.0))).tolist():
+            _refuse_length(float(length[bad]), place(start + bad))
+        unit = to_unit(part, length)
+        if unit is not part:
+            part[:] = unit
 
 
 def as_unit(value: object, name: str, dimension: int | None) -> NDArray[np.float32]:

@@ -14,10 +14,12 @@ from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.kernels.select import leading
 from rankblend.kernels.similarity import dot_rows, pairwise_cosines
 from rankblend.relevance.evidence import is_identifier
+from rankblend.relevance.values import shown
 from rankblend.stores.arena import VectorArena, best_rows
 from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
 from rankblend.stores.rows import ScopedRows
 from rankblend.stores.unit_vectors import as_unit, checked_lengths, stacked
+from rankblend.stores.vector_loading import VectorReader, loaded_vectors
 from rankblend.stores.vector_slots import VectorSlots
 
 __all__ = ["VectorStore"]
@@ -59,7 +61,7 @@ class VectorStore:
     def __init__(self, dimension: int | None = None, *, name: str = "vectors") -> None:
         problems = []
         if dimension is not None and (type(dimension) is not int or dimension < 1):
-            problems.append(f"dimension: expected an integer ≥ 1 or None, got {dimension!r:.40}")
+            problems.append(f"dimension: expected an integer ≥ 1 or None, got {shown(dimension)}")
         if not is_identifier(name):
             problems.append("name: expected letters, digits and _ (ASCII)")
         if problems:
@@ -113,6 +115,22 @@ class VectorStore:
             chosen = [latest[place] for place in places]
             self._replace([records[at] for at in chosen], lengths[chosen])
             self._tidy()
+
+    def load(self, rows: ScopedRows, read: VectorReader) -> None:
+        """Replace everything by some memories, whose vectors are read straight into their rows.
+
+        Args:
+            rows: The memories, sorted; they belong to the store from now on.
+            read: Reads their vectors.
+
+        Raises:
+            InvalidArrayError: A vector that `add` would refuse; the store stays as it was.
+            StoreClosedError: After `close`.
+        """
+        with self._lock:
+            self._check_open()
+            self._slots, self._arena = loaded_vectors(rows, read, self.dimension)
+            self._rows = rows
 
     def remove(self, keys: Sequence[Key]) -> None:
         """Drop memories from every answer at once; unknown keys are ignored."""

@@ -144,6 +144,28 @@ def test_compose_table_when_given_names_and_matrix_then_equals_the_table() -> No
         weights.compose_table((["cue"], [[1.5]]))
 
 
+@pytest.mark.parametrize("weights", [{"cue": 1.0}, {"salience": 1.0}, {"other": 0.0}, {}])
+def test_compose_table_when_a_far_value_is_outside_then_the_first_is_named_whatever_weighs(
+    weights: dict[str, float],
+) -> None:
+    values = np.full((100_000, 2), np.nan)
+    values[70_001, 0] = np.inf
+    values[70_000] = 0.5, np.nextafter(1.0, 2.0)
+    with pytest.raises(InvalidSignalError, match="salience"):
+        RelevanceWeights.only(weights).compose_table((["cue", "salience"], values))
+    values[70_000, 0] = -5e-324
+    with pytest.raises(InvalidSignalError, match="cue"):
+        RelevanceWeights.only(weights).compose_table((["cue", "salience"], values))
+
+
+def test_compose_table_when_given_a_matrix_then_leaves_it_as_it_was() -> None:
+    values = np.array([[-0.0, math.nan], [1.0, 0.5]])
+    before = values.tobytes()
+    scores = RelevanceWeights.only({"cue": 1.0}).compose_table((["cue", "salience"], values))
+    assert scores.tobytes() == np.array([0.0, 1.0]).tobytes()  # no −0.0
+    assert values.tobytes() == before
+
+
 def test_compose_table_when_empty_then_empty() -> None:
     for weights in (RelevanceWeights(), RelevanceWeights.only({})):
         assert weights.compose_table((["cue"], np.empty((0, 1)))).shape == (0,)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.kernels.text import normalized_text
 from rankblend.stores.catalog import cache, column_cache, writing
+from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.database import MEMORY, Database
 from rankblend.stores.catalog.edges import check_edges, delete_edges, insert_edges
 from rankblend.stores.catalog.encoding import (
@@ -23,7 +24,7 @@ from rankblend.stores.catalog.encoding import (
     text_digest,
 )
 from rankblend.stores.catalog.reader import CatalogReader
-from rankblend.stores.catalog.reading import Changes, records_of, written_since
+from rankblend.stores.catalog.reading import Changes, records_of
 from rankblend.stores.catalog.record_checks import is_number, is_text
 from rankblend.stores.protocol import Edge, Key, Record
 
@@ -161,9 +162,8 @@ class Catalog(CatalogReader):
                 content[DIGEST] if fresh else text_digest(record.text, self._normalize)
                 for record, content, fresh in zip(stored, contents, written.fresh, strict=True)
             ]
-            with self._columns_lock:
-                self._columns.put_records(stored, digests)
-                self._advance(generation)
+            with self._entering(generation) as columns:
+                columns.put_records(stored, digests)
         return stored
 
     def forget(self, keys: Iterable[Key]) -> int:
@@ -179,9 +179,8 @@ class Catalog(CatalogReader):
             with self._database.write() as connection:
                 generation = writing.next_generation(connection)
                 erased = writing.erase(connection, wanted, generation)
-            with self._columns_lock:
-                self._columns.remove(erased)
-                self._advance(generation)
+            with self._entering(generation) as columns:
+                columns.remove(erased)
         return len(erased)
 
     def reinforce(self, keys: Iterable[Key], now: float) -> int:
@@ -197,9 +196,8 @@ class Catalog(CatalogReader):
             with self._database.write() as connection:
                 generation = writing.next_generation(connection)
                 counted = writing.reinforce(connection, wanted, float(now), generation)
-            with self._columns_lock:
-                self._columns.use(counted, float(now))
-                self._advance(generation)
+            with self._entering(generation) as columns:
+                columns.use(counted, float(now))
         return len(counted)
 
     def add_edges(self, edges: Iterable[Edge]) -> int:
@@ -216,8 +214,8 @@ class Catalog(CatalogReader):
             with self._database.write() as connection:
                 generation = writing.next_generation(connection)
                 insert_edges(connection, checked, generation)
-            with self._columns_lock:
-                self._advance(generation)
+            with self._entering(generation):
+                pass
         return len(checked)
 
     def remove_edges(self, edges: Iterable[Edge]) -> int:
@@ -231,8 +229,8 @@ class Catalog(CatalogReader):
             with self._database.write() as connection:
                 generation = writing.next_generation(connection)
                 removed = delete_edges(connection, identities, generation)
-            with self._columns_lock:
-                self._advance(generation)
+            with self._entering(generation):
+                pass
         return removed
 
     def replace_vectors(self, vectors: Mapping[Key, NDArray[np.float32]], *, embedder: str) -> None:
@@ -253,8 +251,8 @@ class Catalog(CatalogReader):
                 writing.replace_vectors(
                     connection, vectors, embedder=embedder, generation=generation
                 )
-            with self._columns_lock:
-                self._advance(generation)
+            with self._entering(generation):
+                pass
 
     def refresh(self) -> Changes:
         """Bring the columns up to date with what other processes wrote.
@@ -272,8 +270,8 @@ class Catalog(CatalogReader):
                 with self._columns_lock:
                     self._columns = columns
             elif changes.generation > self._columns.generation:
-                with self._columns_lock:
-                    self._apply(self._columns, changes)
+                with self._entering(changes.generation, after=self.generation) as columns:
+                    self._apply(columns, changes)
             return changes
 
     def set_meta(self, name: str, value: str) -> None:
@@ -298,18 +296,31 @@ class Catalog(CatalogReader):
     def _keep_columns(self) -> None:
         if self.path == MEMORY or len(self) < _LEAST_KEPT:
             return
-        with self._database.read() as connection:
-            kept = cache.cached_generation(connection, column_cache.NAME)
-            stale = written_since(connection, -1 if kept is None else kept)
-        if kept is None or stale > len(self) // 50:
+        if self.cache_is_due(column_cache.NAME):
             with self._columns_lock:
                 data = column_cache.dump_columns(self._columns)
             self.save_cache(column_cache.NAME, data)
 
-    def _advance(self, generation: int) -> None:
-        """Note an own write in the columns, unless others wrote before it: `refresh` reads both."""
-        if self._columns.generation == generation - 1:
-            self._columns.generation = generation
+    @contextmanager
+    def _entering(self, generation: int, *, after: int | None = None) -> Iterator[Columns]:
+        """The columns while a write is entered in them; they include it when that is done.
+
+        Unless others wrote before it: then `refresh` reads both. Columns that were stopped half-way
+        (Ctrl-C, no memory) include nothing any more, so that `refresh` loads them anew.
+
+        Args:
+            generation: The number of the write.
+            after: The last write they include already; None: the one before.
+        """
+        with self._columns_lock:
+            includes = self._columns.generation
+            try:
+                yield self._columns
+                if includes == (generation - 1 if after is None else after):
+                    self._columns.generation = generation
+            except BaseException:
+                self._columns.generation = -1
+                raise
 
 
 def _distinct(keys: Iterable[Key]) -> list[Key]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.relevance.scope import Scope
 from rankblend.stores.protocol import StoreQuery
 from rankblend.stores.rows import ScopedRows
 
@@ -22,46 +18,10 @@ class CatalogRows(ScopedRows):
         super().__init__()
         self._id_ranks: NDArray[np.int32] | None = None
 
-    @classmethod
-    def restored(
-        cls,
-        scopes: Sequence[Scope],
-        codes: NDArray[np.int32],
-        ids: list[str],
-        serials: NDArray[np.int64],
-    ) -> Self:
-        """Rows that are sorted already.
-
-        Args:
-            scopes: Of the rows, by path; each has at least one row.
-            codes: Scope of each row, as its position in ``scopes``, ascending.
-            ids: Of the rows; ascending within a scope.
-            serials: Of the rows.
-        """
-        rows = cls()
-        for scope in scopes:
-            rows._table.enter(scope)
-        rows._ids, rows._codes, rows._serials = ids, codes, serials
-        rows._alive = np.ones(len(ids), dtype=np.bool_)
-        rows._groups = np.zeros(len(ids), dtype=np.int32)
-        rows._index(0)
-        rows._settle()
-        return rows
-
-    @property
-    def scopes(self) -> Sequence[Scope]:
-        """The scope of each scope code."""
-        return self._table.scopes
-
-    @property
-    def scope_codes(self) -> NDArray[np.int32]:
-        """int32, shape (size,): the scope of each row."""
-        return self._codes[: self.size]
-
     @property
     def any_shared(self) -> bool:
         """Whether any id is held at more than one scope."""
-        return self._shared > 0
+        return self._held.several > 0
 
     @property
     def id_ranks(self) -> NDArray[np.int32]:

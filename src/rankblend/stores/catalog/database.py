@@ -99,8 +99,8 @@ class Database:
         """One transaction: all of the block, or, when anything in it raises, nothing of it."""
         with self._write_lock, translated(self.path):
             connection = self._open(self._writer)
-            connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -118,8 +118,8 @@ class Database:
             if connection.in_transaction:  # inside a write or another read of this thread
                 yield connection
                 return
-            connection.execute("BEGIN")
             try:
+                connection.execute("BEGIN")
                 yield connection
             finally:
                 if connection.in_transaction:

@@ -36,6 +36,7 @@ INSERT INTO edge_tombstones (generation, scope, source, target, kind) VALUES (?,
 _NEXT = """
 SELECT scope, source, target, kind, weight, verified, at FROM edges
 WHERE (scope, source, target, kind) > (?, ?, ?, ?) AND (at IS NULL OR at <= ?)
+    AND (? IS NULL OR kind = ?)
 ORDER BY scope, source, target, kind LIMIT ?
 """
 _SINCE = """
@@ -101,10 +102,18 @@ def delete_edges(
 
 
 def next_edges(
-    connection: Connection, scopes: ScopeReader, after: EdgeIdentity, as_of: float, size: int
+    connection: Connection,
+    scopes: ScopeReader,
+    after: EdgeIdentity,
+    as_of: float,
+    kind: str | None,
+    size: int,
 ) -> list[Edge]:
-    """The next ``size`` edges behind an identity that hold at ``as_of``, in order of identity."""
-    rows = connection.execute(_NEXT, (*after, as_of, size)).fetchall()
+    """The next ``size`` edges behind an identity that hold at ``as_of``, in order of identity.
+
+    ``kind`` leaves out those of other kinds.
+    """
+    rows = connection.execute(_NEXT, (*after, as_of, kind, kind, size)).fetchall()
     with decoding():
         return [_edge(row, scopes) for row in rows]
 

@@ -19,6 +19,7 @@ from rankblend.stores.protocol import Key, Link, Record
 __all__ = [
     "DIGEST",
     "ScopeReader",
+    "decode_links",
     "decode_metadata",
     "decoding",
     "encode_records",
@@ -123,7 +124,7 @@ def stored_records(
             serial,
             draft.layer,
             vector,
-            _links(content[-2]),
+            decode_links(content[-2]),
             float(draft.created),
             content[0],
             None if draft.used is None else float(draft.used),
@@ -146,7 +147,8 @@ def decode_metadata(text: str | None) -> dict[str, object]:
     return _load(text) if text else {}
 
 
-def _links(text: str | None) -> tuple[Link, ...]:
+def decode_links(text: str | None) -> tuple[Link, ...]:
+    """Links as they were written."""
     return tuple(Link(*link) for link in _load(text)) if text else ()
 
 
@@ -209,7 +211,7 @@ def rebuild(
                 serial,
                 layer,
                 vector,
-                _links(links),
+                decode_links(links),
                 created,
                 at,
                 used,

@@ -23,6 +23,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.relevance.values import named
 from rankblend.stores.catalog.record_checks import LABELS, is_number
 
 __all__ = [
@@ -242,7 +243,7 @@ def _kind(value: object) -> str:
 
 
 def _condition(name: object, given: object, problems: list[str]) -> Condition:
-    where = f"filters: {str(name)[:40]!r}"
+    where = f"filters: {named(name)!r}"
     if not isinstance(name, str) or not name:
         problems.append(f"{where}: expected the name of a field")
         return Condition("", ())
@@ -250,7 +251,7 @@ def _condition(name: object, given: object, problems: list[str]) -> Condition:
         if not given:
             problems.append(f"{where}: expected at least one operator of {', '.join(_OPERATORS)}")
         tests = tuple(
-            (str(operator), _operand(name, operator, value, where, problems))
+            (named(operator), _operand(name, operator, value, where, problems))
             for operator, value in given.items()
         )
         return Condition(name, tests)
@@ -262,7 +263,7 @@ def _condition(name: object, given: object, problems: list[str]) -> Condition:
 def _operand(name: str, operator: object, value: object, where: str, problems: list[str]) -> object:
     if operator not in _OPERATORS:
         problems.append(
-            f"{where}: unknown operator {str(operator)[:40]!r}; known: {', '.join(_OPERATORS)}; "
+            f"{where}: unknown operator {named(operator)!r}; known: {', '.join(_OPERATORS)}; "
             "for a nested field write its path with dots"
         )
         return None

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.edges import edges_since
-from rankblend.stores.catalog.encoding import ScopeReader, decoding, rebuild
-from rankblend.stores.catalog.record_checks import is_text
+from rankblend.stores.catalog.encoding import ScopeReader, decode_links, decoding, rebuild
+from rankblend.stores.catalog.record_checks import dump_json, is_text
 from rankblend.stores.protocol import Edge, Key, Record
 
 __all__ = [
     "Changes",
+    "linked_records",
     "load_columns",
     "next_records",
     "records_at",
@@ -63,6 +64,10 @@ SELECT scope, id, serial, created, at, used, expires, salience, confidence, uses
 FROM memories
 """
 _USES_AT = "SELECT serial, max(used), sum(count) FROM uses WHERE used <= ? GROUP BY serial"
+_LINKED = """
+SELECT scope, id, serial, links FROM memories
+WHERE links IS NOT NULL AND (?1 IS NULL OR instr(links, ?1))
+"""
 _VECTOR = np.dtype("<f4")
 # Rows fetched at once: the vectors of 256 rows stay in cache between the blob and the matrix.
 _FETCH = 256
@@ -116,6 +121,18 @@ def revisions_of(connection: Connection, scopes: ScopeReader, key: Key) -> list[
     place = (key.scope.path, key.id)
     past = connection.execute(_REVISIONS, place).fetchall()
     return _records(past + connection.execute(_BY_KEY, place).fetchall(), scopes)
+
+
+def linked_records(connection: Connection, scopes: ScopeReader, kind: str | None) -> list[Record]:
+    """Key, serial and links of the memories with links, of one kind where that is given."""
+    rows = connection.execute(_LINKED, (None if kind is None else dump_json(kind),)).fetchall()
+    with decoding():
+        found = [
+            Record(Key(scopes(path), identifier), "", serial, links=decode_links(links))
+            for path, identifier, serial, links in rows
+        ]
+    # The text of the kind may also be that of a target.
+    return [r for r in found if kind is None or any(link.kind == kind for link in r.links)]
 
 
 def next_records(

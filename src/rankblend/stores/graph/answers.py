@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.stores.graph.names import NameIndex
-from rankblend.stores.graph.ranks import RankCache, Ranks
+from rankblend.stores.graph.ranks import Ranks
 from rankblend.stores.graph.seeds import Seeds, gather_seeds
+from rankblend.stores.graph.snapshot import SnapshotCache
 from rankblend.stores.graph.tables import GraphTables
 from rankblend.stores.graph.view import View
 from rankblend.stores.graph.walk import Limits, Walk
@@ -33,14 +34,14 @@ class Answer:
         query: StoreQuery,
         *,
         names: NameIndex,
-        ranks: RankCache,
+        snapshots: SnapshotCache,
         limits: Limits,
         damping: float,
     ) -> None:
         self.query = query
         self.version = tables.version
         self._tables = tables
-        self._names, self._cache = names, ranks
+        self._names, self._snapshots = names, snapshots
         self._limits, self._damping = limits, damping
         self._view = View(tables, query)
 
@@ -66,7 +67,7 @@ class Answer:
     def ranks(self) -> Ranks:
         """PageRank from all seeds; there must be one."""
         return Ranks.start(
-            self._cache.snapshot(self._view), self._view, self.seeds, damping=self._damping,
+            self._snapshots.snapshot(self._view), self.seeds, damping=self._damping,
             cap=self._limits.frontier_cap, cut=self._limits.degree_cut,
         )  # fmt: skip
 
@@ -134,8 +135,7 @@ class Answer:
     def _ppr(self, nodes: Ints) -> Floats:
         if not len(nodes):
             return np.empty(0)
-        rows = self.ranks.snapshot.places(nodes, self._tables.nodes.ranks())
-        return self.ranks.values[rows]
+        return self.ranks.values[self.ranks.snapshot.rows(nodes)]
 
     def _structured(self, nodes: Ints) -> Floats:
         if not len(nodes):

@@ -22,7 +22,6 @@ class NodeTable:
     def __init__(self) -> None:
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
-        self._sorted: list[str] = []
         self._order = np.empty(0, dtype=np.int32)
         self._ranks = np.empty(0, dtype=np.int32)
         self._scratch = np.zeros(0, dtype=np.int32)
@@ -45,12 +44,10 @@ class NodeTable:
         """Each node's position among all names in code point order, shape (nodes,)."""
         known = len(self._order)
         if known < len(self.names):
-            fresh = sorted(range(known, len(self.names)), key=self.names.__getitem__)
-            names = [self.names[node] for node in fresh]
-            places = [bisect_left(self._sorted, name) for name in names]
+            name = self.names.__getitem__
+            fresh = sorted(range(known, len(self.names)), key=name)
+            places = [bisect_left(self._order, name(node), key=name) for node in fresh]
             self._order = np.insert(self._order, places, fresh).astype(np.int32)
-            # two sorted runs: the sort merges them in linear time
-            self._sorted = sorted(self._sorted + names)
             self._ranks = np.empty(len(self.names), dtype=np.int32)
             self._ranks[self._order] = np.arange(len(self.names), dtype=np.int32)
         return self._ranks

@@ -15,7 +15,7 @@ from rankblend.stores.graph.answers import EMITS, Answer
 from rankblend.stores.graph.edges import edge_problems
 from rankblend.stores.graph.interop import from_networkx, to_networkx
 from rankblend.stores.graph.names import NameIndex
-from rankblend.stores.graph.ranks import RankCache
+from rankblend.stores.graph.snapshot import SnapshotCache
 from rankblend.stores.graph.tables import GraphTables
 from rankblend.stores.graph.walk import Limits
 from rankblend.stores.protocol import Edge, Key, Observation, Record, StoreQuery
@@ -113,7 +113,7 @@ class GraphStore:
         self._tables = GraphTables()
         self._names = NameIndex()
         self._names_of = -1
-        self._ranks = RankCache()
+        self._snapshots = SnapshotCache()
         self._answers: OrderedDict[int, Answer] = OrderedDict()
 
     def fresh(self) -> GraphStore:
@@ -266,7 +266,7 @@ class GraphStore:
                 self._tables,
                 query,
                 names=self._names,
-                ranks=self._ranks,
+                snapshots=self._snapshots,
                 limits=self._limits,
                 damping=self._damping,
             )

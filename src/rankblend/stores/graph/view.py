@@ -100,8 +100,14 @@ class View:
     def edge_mask(self) -> NDArray[np.bool_]:
         """`visible` for every edge row between two different nodes."""
         table = self.tables.edges
-        mask = self.visible(np.arange(len(table)))
+        mask: NDArray[np.bool_] = (self.distances >= 0)[table.scope.values]
+        mask &= table.alive.values
         mask &= table.source.values != table.target.values
+        memories = self.tables.memories
+        if self.query.admitted is not None or memories.several:
+            # the last place is that of owner −1: of edges nobody owns
+            seen = np.append(self._owner_seen(np.arange(len(memories.node))), True)
+            mask &= seen[table.owner.values]
         return mask
 
     def distance(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from rankblend.relevance.scope import Scope
 from rankblend.stores.keywords.analysis import Analysis
 from rankblend.stores.keywords.index import Encoded, TokenIndex
-from rankblend.stores.protocol import Key
 from rankblend.stores.rows import ScopedRows
 
 __all__ = ["Arrays", "joined", "pack", "unpack"]
@@ -38,16 +37,10 @@ Arrays = dict[str, NDArray[np.integer]]
 
 def pack(rows: ScopedRows, index: TokenIndex) -> bytes:
     """Bytes of an index whose rows are all alive, sorted and in the postings."""
-    keys = [rows.key(row) for row in range(rows.size)]
-    codes: dict[str, int] = {}
-    scopes = [codes.setdefault(key.scope.path, len(codes)) for key in keys]
     sizes, held, counts = index.postings.arrays
     arrays: Arrays = {
-        **_packed_texts("scope", list(codes)),
-        **_packed_texts("id", rows.ids),
+        **_packed_rows(rows),
         **_packed_texts("word", index.vocabulary.words),
-        "scopes": np.array(scopes, dtype=np.int32),
-        "serials": rows.serials,
         "stems": index.vocabulary.stems,
         "sizes": index.forward.sizes.astype(np.int32),
         "tokens": index.forward.tokens,
@@ -76,12 +69,12 @@ def joined(arrays: Arrays, identity: str) -> bytes:
 
 
 def unpack(
-    data: bytes, analysis: Analysis, keys: Mapping[int, Key] | None
+    data: bytes, analysis: Analysis, rows: ScopedRows | None
 ) -> tuple[ScopedRows, TokenIndex] | None:
-    """Inverse of `pack`; None when the bytes are not a snapshot for this analysis and these keys."""
+    """Inverse of `pack`; None when the bytes are not a snapshot for this analysis and these rows."""
     try:
         arrays = _arrays(data, analysis.identity)
-        return None if arrays is None else _index(arrays, analysis, keys)
+        return None if arrays is None else _index(arrays, analysis, rows)
     # whatever a damaged or foreign file may lead to while it is being read
     except (ValueError, TypeError, LookupError, AttributeError, struct.error):
         return None
@@ -109,14 +102,11 @@ def _arrays(data: bytes, identity: str) -> Arrays | None:
 
 
 def _index(
-    arrays: Arrays, analysis: Analysis, keys: Mapping[int, Key] | None
+    arrays: Arrays, analysis: Analysis, given: ScopedRows | None
 ) -> tuple[ScopedRows, TokenIndex] | None:
-    serials = arrays["serials"].tolist()
-    held = _keys(arrays, serials, keys)
-    if held is None:
+    rows = _own_rows(arrays) if given is None else given
+    if rows is None or (given is not None and not _same_rows(arrays, given)):
         return None
-    rows = ScopedRows()
-    rows.add(held, serials)
     index = TokenIndex(analysis)
     index.vocabulary.load(_unpacked_texts("word", arrays), arrays["stems"])
     sizes, tokens, counts = arrays["sizes"], arrays["tokens"], arrays["counts"]
@@ -136,25 +126,38 @@ def _index(
     return rows, index
 
 
-def _keys(
-    arrays: Arrays, serials: Sequence[int], given: Mapping[int, Key] | None
-) -> list[Key] | None:
-    """The key of each row: those given, if they are the ones of the snapshot, else its own."""
-    ids = _unpacked_texts("id", arrays)
-    paths = _unpacked_texts("scope", arrays)
-    codes = arrays["scopes"].tolist()
-    if not len(serials) == len(ids) == len(codes):
-        return None
-    if given is None:
-        scopes = [Scope.parse(path[:-1]) for path in paths]
-        return [Key(scopes[code], id_) for code, id_ in zip(codes, ids, strict=True)]
-    keys = [given[serial] for serial in serials]
-    same = (
-        len(given) == len(keys)
-        and [key.id for key in keys] == ids
-        and [key.scope.path for key in keys] == [paths[code] for code in codes]
+def _packed_rows(rows: ScopedRows) -> Arrays:
+    return {
+        **_packed_texts("scope", [scope.path for scope in rows.scopes]),
+        **_packed_texts("id", rows.ids),
+        "scopes": rows.scope_codes,
+        "serials": rows.serials,
+    }
+
+
+def _same_rows(arrays: Arrays, rows: ScopedRows) -> bool:
+    """Whether a snapshot is one of these rows."""
+    expected = _packed_rows(rows)
+    return all(np.array_equal(arrays[name], array) for name, array in expected.items())
+
+
+def _own_rows(arrays: Arrays) -> ScopedRows | None:
+    """The rows a snapshot was made of; None when they are not sorted as rows are."""
+    ids, paths = _unpacked_texts("id", arrays), _unpacked_texts("scope", arrays)
+    codes, serials = arrays["scopes"], arrays["serials"]
+    steps = np.diff(codes, prepend=np.int64(-1), append=np.int64(len(paths)))
+    sorted_rows = (
+        len(serials) == len(ids) == len(codes)
+        and ((steps == 0) | (steps == 1)).all()
+        and all(a < b for a, b in pairwise(paths))
+        and all(a < b for (a, b), step in zip(pairwise(ids), steps[1:], strict=False) if not step)
     )
-    return keys if same else None
+    if not sorted_rows:
+        return None
+    scopes = [Scope.parse(path[:-1]) for path in paths]
+    return ScopedRows.restored(
+        scopes, codes.astype(np.int32, copy=False), ids, serials.astype(np.int64, copy=False)
+    )
 
 
 def _packed_texts(name: str, texts: Sequence[str]) -> Arrays:

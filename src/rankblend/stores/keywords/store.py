@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -225,21 +225,21 @@ class KeywordStore:
             self._compact()
             return pack(self._rows, self._index)
 
-    def restore(self, data: bytes, *, keys: Mapping[int, Key] | None = None) -> bool:
+    def restore(self, data: bytes, *, rows: ScopedRows | None = None) -> bool:
         """Replace everything by a snapshot.
 
         Args:
             data: From `snapshot`.
-            keys: Serial → key of exactly the memories that must be in it. Give it when the truth
-                lies elsewhere: a snapshot of other memories is refused, and the ids are shared with
-                ``keys`` in place of being held once more.
+            rows: Exactly the memories that must be in it, sorted, none removed; they belong to the
+                store from now on. Give it when the truth lies elsewhere: a snapshot of other
+                memories is refused, and the ids are not held once more.
 
         Returns:
             False, with nothing changed, when the data is malformed or truncated, comes from another
             format, language, stemmer, list of stop words or tokenizer, or holds other memories.
         """
         with self._open():
-            restored = unpack(data, self._analysis, keys)
+            restored = unpack(data, self._analysis, rows)
             if restored is None:
                 return False
             self._start(*restored)

@@ -1,0 +1,78 @@
+"""Which rows of an index hold each id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.stores.growing import Growing
+
+__all__ = ["HeldIds"]
+
+
+class HeldIds:
+    """The living rows of each id: one, or several where it is held at several scopes.
+
+    Attributes:
+        rows: Id → its row, or an ascending list of at least two.
+        several: How many ids have a list.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int | list[int]] = {}
+        self.several = 0
+        self._groups = Growing(np.empty(0, dtype=np.int32))
+        self._last_group = 0
+
+    @property
+    def groups(self) -> NDArray[np.integer]:
+        """int32, shape (rows,): the same number > 0 for rows that have, or had, an id in common."""
+        return self._groups.values
+
+    def enter(self, ids: Sequence[str], first: int) -> None:
+        """Add the rows from ``first`` on.
+
+        Args:
+            ids: The id of each row, those before ``first`` included.
+            first: How many rows were entered already.
+        """
+        self._groups.extend(np.zeros(len(ids) - first, dtype=np.int32))
+        if first == 0:
+            self.rows = dict(zip(ids, range(len(ids)), strict=True))
+            if len(self.rows) == len(ids):
+                return
+            self.rows = {}
+        groups = self.groups
+        for row in range(first, len(ids)):
+            held = self.rows.setdefault(ids[row], row)
+            if isinstance(held, list):
+                groups[row] = groups[held[0]]
+                held.append(row)
+            elif held != row:
+                self._last_group += 1
+                self.several += 1
+                groups[[held, row]] = self._last_group
+                self.rows[ids[row]] = [held, row]
+
+    def drop(self, identifier: str, row: int) -> None:
+        """A row of an id is gone."""
+        held = self.rows[identifier]
+        if isinstance(held, int):
+            del self.rows[identifier]
+            return
+        held.remove(row)
+        if len(held) == 1:
+            self.rows[identifier] = held[0]
+            self.several -= 1
+
+    def copy(self) -> HeldIds:
+        """The same, with nothing in common that changes."""
+        other = HeldIds()
+        other.rows = self.rows.copy()
+        if self.several:
+            other.rows.update({i: h.copy() for i, h in self.rows.items() if isinstance(h, list)})
+        other.several, other._last_group = self.several, self._last_group
+        other._groups = Growing(self.groups.copy())
+        return other
