@@ -1,0 +1,24 @@
+"""Reports of experiments as HTML, Markdown, LaTeX, CSV and JSON, with their figures."""
+
+from __future__ import annotations
+
+from rankblend.experiment.report.plots import heat_map, interval_plot, line_plot, rank_moves
+from rankblend.experiment.report.report import Report, Section, Table
+from rankblend.experiment.report.sections import (
+    comparison_section,
+    manifest_section,
+    reading_section,
+)
+
+__all__ = [
+    "Report",
+    "Section",
+    "Table",
+    "comparison_section",
+    "heat_map",
+    "interval_plot",
+    "line_plot",
+    "manifest_section",
+    "rank_moves",
+    "reading_section",
+]

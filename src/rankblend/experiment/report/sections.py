@@ -1,0 +1,122 @@
+"""The sections reports are made of: what was measured, how arms compare, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rankblend.experiment.inference import Comparison, Contrast
+from rankblend.experiment.report.plots import interval_plot
+from rankblend.experiment.report.report import Section, Table, p_value
+from rankblend.experiment.results import Results
+
+__all__ = ["comparison_section", "manifest_section", "reading_section"]
+
+_MANIFEST = (
+    ("dataset", "data set"),
+    ("licence", "licence"),
+    ("dataset_hash", "data set hash"),
+    ("memories", "memories"),
+    ("queries", "queries"),
+    ("excluded", "left out of the data set"),
+    ("embedder", "embedder"),
+    ("statistics", "keyword statistics"),
+    ("reach", "reach"),
+    ("depth", "proposals a store"),
+    ("scoring_version", "scoring version"),
+    ("version", "rankblend"),
+)
+
+
+def manifest_section(results: Results) -> Section:
+    """What was measured, and the hash of every arm."""
+    manifest = results.manifest
+    rows = [(label, _shown(manifest[key])) for key, label in _MANIFEST if manifest.get(key)]
+    arms = [(name, digest[:16]) for name, digest in zip(results.arms, results.hashes, strict=True)]
+    return Section(
+        "What was measured", (), (Table(("", "value"), rows), Table(("arm", "hash"), arms))
+    )
+
+
+def comparison_section(
+    comparison: Comparison,
+    *,
+    title: str,
+    text: tuple[str, ...] = (),
+) -> Section:
+    """Arms against their baselines, by each measure: a table, and a figure a measure."""
+    ran = [contrast for contrast in comparison if contrast.not_run is None]
+    rows = [
+        (
+            c.measure,
+            c.arm,
+            c.baseline,
+            c.value,
+            c.difference,
+            f"[{c.interval.low:+.4f}, {c.interval.high:+.4f}]" if c.interval else None,
+            p_value(c.p),
+            c.effect,
+            f"{c.wins}/{c.ties}/{c.losses}",
+            c.empty,
+        )
+        for c in ran
+    ]
+    columns = (
+        "measure", "arm", "against", "value", "difference",
+        f"{comparison.confidence:.0%} interval", "p", "effect d", "wins/ties/losses", "empty",
+    )  # fmt: skip
+    tables = [Table(columns, rows)]
+    not_run = {c.arm: c.not_run for c in comparison if c.not_run is not None}
+    if not_run:
+        tables.append(Table(("arm", "not run, because"), list(not_run.items())))
+    groups: dict[tuple[str, str], list[Contrast]] = {}
+    for contrast in ran:
+        groups.setdefault((contrast.measure, contrast.baseline), []).append(contrast)
+    figures = [_interval_figure(measure, base, found) for (measure, base), found in groups.items()]
+    return Section(title, text, tables, figures)
+
+
+def reading_section(comparison: Comparison, results: Results) -> Section:
+    """How the numbers were made and what they cannot say."""
+    judged = int(results.judged.sum())
+    unit = comparison.unit
+    tried = (
+        f" The ledger knows {comparison.tried} profiles measured on these queries; p is corrected "
+        "for all of them."
+        if comparison.tried is not None
+        else " Profiles measured on these queries at other times are not in it: a ledger would know."
+    )
+    signs = "every sign vector" if comparison.exact else f"{comparison.flips:,} random sign vectors"
+    return Section(
+        "How to read this",
+        (
+            f"{judged:,} queries with judgments, in {comparison.units:,} independent units "
+            f"({unit}). {results.judged.size - judged:,} queries without judgments are excluded. A "
+            "query that returned nothing counts as 0 and under empty; an arm that did not run is "
+            "listed as not run, never as 0.",
+            f"Intervals: percentile bootstrap of the mean paired difference over whole units, "
+            f"{comparison.resamples:,} resamples, seed {comparison.seed}. p: two-sided sign-flip "
+            f"test over whole units ({signs}), corrected by the greatest statistic over the family "
+            f"of {comparison.family} rows (max-T). With so many units no p can be below "
+            f"{p_value(comparison.smallest_p)}.{tried}",
+            "Intervals are not corrected for the number of rows: judge one row by its interval, "
+            "and a choice among many by p. nDCG has linear gains and log2 discounts.",
+        ),
+    )
+
+
+def _interval_figure(measure: str, baseline: str, contrasts: list[Contrast]) -> Any:
+    return interval_plot(
+        [c.arm for c in contrasts],
+        [c.difference for c in contrasts],
+        [c.interval.low if c.interval else c.difference for c in contrasts],
+        [c.interval.high if c.interval else c.difference for c in contrasts],
+        label=f"difference in {measure}",
+        zero=baseline,
+    )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {number}" for key, number in value.items())
+    return str(value)
