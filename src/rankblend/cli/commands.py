@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from rankblend.cli.demo import demo
+from rankblend.cli.evidence import evidence
 from rankblend.cli.export import export
 from rankblend.cli.ingest import ingest
 from rankblend.cli.profiles import profiles
@@ -20,3 +21,4 @@ def register(app: typer.Typer) -> None:
         return
     for command in (demo, ingest, recall, profiles, export, reembed):
         app.command()(command)
+    app.add_typer(evidence)
