@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError, MissingDependencyError
 from rankblend.experiment.datasets import Dataset
+from rankblend.experiment.measures import Judgments, measure_rankings, parse_measures
 from rankblend.profiles import RankingProfile
 from rankblend.recall import Memory
 
@@ -65,9 +65,8 @@ def evaluate(
 ) -> Evaluation:
     """Recall every query and measure the results.
 
-    Measures are parsed and computed by ir-measures (nDCG with linear gains and log₂ discounts, as
-    trec_eval). It compares scores in single precision and breaks ties by id, so it is handed
-    ``n − rank``: our order stands. Reads never reinforce.
+    Measures are named by ir-measures (nDCG with linear gains and log₂ discounts, as trec_eval).
+    Queries without judgments are excluded: NaN. Reads never reinforce.
 
     Args:
         memory: Holds the data set.
@@ -82,43 +81,23 @@ def evaluate(
         MissingDependencyError: ir-measures is not installed (extra ``eval``).
         InvalidArgumentError: An unknown measure.
     """
-    try:
-        import ir_measures
-    except ImportError:
-        raise MissingDependencyError("ir-measures", "eval", "measuring") from None
-    try:
-        parsed = {ir_measures.parse_measure(name): name for name in measures}
-    except (ValueError, NameError) as error:
-        raise InvalidArgumentError("measures: expected names such as nDCG@10, R@20, RR") from error
-    run: dict[str, dict[str, float]] = {}
+    parsed = parse_measures(measures)
+    rankings = []
     for query in dataset.queries:
         result = memory.recall(
             query.text, scope=query.scope, reach=dataset.reach, profile=profile, top=top,
             now=query.now, **arguments,
         )  # fmt: skip
-        run[query.id] = {i: float(len(result) - rank) for rank, i in enumerate(result.ids)}
+        rankings.append(result.ids)
         if progress is not None:
             progress(1)
-    qrels = {query.id: {i: int(g) for i, g in query.relevant.items()} for query in dataset.queries}
-    position = {query.id: number for number, query in enumerate(dataset.queries)}
-    values = {name: np.zeros(len(position)) for name in measures}
-    for metric in _calculate(ir_measures, parsed, qrels, run):
-        values[parsed[metric.measure]][position[metric.query_id]] = metric.value
+    judgments = Judgments.of({query.id: query.relevant for query in dataset.queries})
+    values = measure_rankings(parsed, rankings, judgments)
     name = profile.name if isinstance(profile, RankingProfile) else str(profile)
     return Evaluation(
         name,
-        tuple(position),
+        judgments.queries,
         tuple(query.cluster for query in dataset.queries),
-        values,
-        sum(not scores for scores in run.values()),
+        {asked: values[m.name] for asked, m in zip(measures, parsed, strict=True)},
+        sum(not ranking for ranking in rankings),
     )
-
-
-def _calculate(
-    ir_measures: Any,
-    parsed: Mapping[Any, str],
-    qrels: Mapping[str, Mapping[str, int]],
-    run: Mapping[str, Mapping[str, float]],
-) -> Iterable[Any]:
-    found: Iterable[Any] = ir_measures.iter_calc(list(parsed), qrels, run)
-    return found

@@ -13,6 +13,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from rankblend.errors import EvidenceError
+from rankblend.files import write_whole
 from rankblend.rerank.admission import AdmissionDecision, AdmissionRequest
 from rankblend.rerank.evidence import EvidencePolicy, ReleaseEvidence
 
@@ -117,11 +118,9 @@ class EvidenceLedger:
 
     def _write(self, name: str, plain: Mapping[str, object]) -> None:
         target = self.folder / name
-        partial = self.folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps(plain, indent=1, ensure_ascii=False), encoding="utf-8")
-            partial.replace(target)
+            write_whole(target, json.dumps(plain, indent=1, ensure_ascii=False))
         except OSError as error:
             raise EvidenceError(
                 f"ledger: {target.name} cannot be written ({error.strerror}); "

@@ -1,16 +1,20 @@
-"""How sure a difference between two profiles is."""
+"""Bootstrap intervals of mean paired differences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArrayError
+from rankblend.errors import InvalidArgumentError
+from rankblend.experiment.inference.units import Units, check_differences, group_units
 
-__all__ = ["Interval", "paired_interval"]
+__all__ = ["Interval", "bootstrap_intervals", "paired_interval"]
+
+_CHUNK = 2_000  # bootstrap samples at a time: 2,000 × 1,500 units are 24 MB
 
 
 @frozen
@@ -53,28 +57,63 @@ def paired_interval(
         seed: Of the random generator.
 
     Returns:
-        The mean and its interval; a single cluster gives a degenerate interval, which `clusters`
-        reveals.
+        The mean and its interval; from −∞ to ∞ for a single cluster, which tells nothing about
+        others.
 
     Raises:
         InvalidArrayError: No differences, or another number of clusters.
+        InvalidArgumentError: ``confidence`` or ``resamples`` out of range.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13; resampling of
     clusters: Field and Welsh, Bootstrapping clustered data, JRSS B 69, 2007.
     """
-    differences = np.asarray(differences, np.float64)
-    if differences.ndim != 1 or not differences.size or not np.isfinite(differences).all():
-        raise InvalidArrayError("differences", "finite, shape (q,), q ≥ 1", f"{differences.shape}")
-    if clusters is not None and len(clusters) != differences.size:
-        raise InvalidArrayError("clusters", f"{differences.size} labels", f"{len(clusters)}")
-    labels = np.arange(differences.size) if clusters is None else np.asarray(clusters)
-    _, index = np.unique(labels, return_inverse=True)
-    sizes = np.bincount(index).astype(np.float64)
-    sums = np.bincount(index, weights=differences)
-    drawn = np.random.default_rng(seed).multinomial(
-        sizes.size, np.full(sizes.size, 1 / sizes.size), size=resamples
+    rows = check_differences(np.asarray(differences, np.float64)[None])
+    units = group_units(rows.shape[1], clusters)
+    return bootstrap_intervals(rows, units, confidence=confidence, resamples=resamples, seed=seed)[
+        0
+    ]
+
+
+def bootstrap_intervals(
+    differences: NDArray[np.float64],
+    units: Units,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[Interval, ...]:
+    """`paired_interval` of many rows at once, all from the same draws.
+
+    Args:
+        differences: float64, shape (rows, q).
+        units: Of the q queries.
+        confidence: In (0, 1).
+        resamples: How many bootstrap samples, ≥ 1.
+        seed: Of the random generator.
+
+    With few units percentile intervals are too narrow: with 10 they cover about 90 % where 95 % is
+    asked for. The permutation test does not have this weakness.
+    """
+    problems = []
+    if not 0.0 < confidence < 1.0:
+        problems.append(f"confidence: expected a number in (0, 1), got {confidence!r}")
+    if resamples < 1:
+        problems.append(f"resamples: expected at least 1, got {resamples!r}")
+    if problems:
+        raise InvalidArgumentError(problems)
+    rows = check_differences(differences)
+    if len(units) == 1:
+        return tuple(Interval(float(mean), -math.inf, math.inf, 1) for mean in rows.mean(axis=1))
+    sums, count = units.sums(rows), len(units)
+    generator = np.random.default_rng(seed)
+    means = np.empty((resamples, rows.shape[0]))
+    for start in range(0, resamples, _CHUNK):
+        size = min(_CHUNK, resamples - start)
+        drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)
+        means[start : start + size] = (drawn @ sums.T) / (drawn @ units.sizes)[:, None]
+    tail = (1.0 - confidence) / 2.0
+    ends = np.quantile(means, [tail, 1.0 - tail], axis=0)
+    return tuple(
+        Interval(float(mean), float(low), float(high), count)
+        for mean, low, high in zip(rows.mean(axis=1), *ends, strict=True)
     )
-    means = (drawn @ sums) / (drawn @ sizes)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(float(differences.mean()), float(low), float(high), int(sizes.size))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from rankblend.experiment.report.plots import heat_map, interval_plot, line_plot, rank_moves
-from rankblend.experiment.report.report import Report, Section, Table
+from rankblend.experiment.report.report import Report, Section, Table, p_value
 from rankblend.experiment.report.sections import (
     comparison_section,
     manifest_section,
     reading_section,
+    shapley_section,
+    slices_section,
 )
 
 __all__ = [
@@ -19,6 +21,9 @@ __all__ = [
     "interval_plot",
     "line_plot",
     "manifest_section",
+    "p_value",
     "rank_moves",
     "reading_section",
+    "shapley_section",
+    "slices_section",
 ]

@@ -36,6 +36,8 @@ def interval_plot(
 ) -> Figure:
     """Estimates with their intervals, one line a name, first on top, and a line at zero.
 
+    An infinite interval, which says nothing, is not drawn.
+
     Args:
         names: k names.
         values: Shape (k,).
@@ -51,7 +53,8 @@ def interval_plot(
     places = np.arange(len(names))
     for place, value, least, most in zip(places, middle, left, right, strict=True):
         colour = _BETTER if least > 0 else _WORSE if most < 0 else _UNSURE
-        axes.plot([least, most], [place, place], color=colour, linewidth=2)
+        if np.isfinite([least, most]).all():
+            axes.plot([least, most], [place, place], color=colour, linewidth=2)
         axes.plot([value], [place], "o", color=colour, markersize=5)
     axes.axvline(0.0, color="#333333", linewidth=0.8)
     axes.set_yticks(places, _readable(names))

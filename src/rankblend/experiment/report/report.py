@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,12 +133,7 @@ class Report:
             )
         files = render(self, target)
         for file, content in files.items():
-            partial = file.with_name(f".{file.name}.partial")
-            try:
-                partial.write_text(content, encoding="utf-8")
-                partial.replace(file)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_whole(file, content)
 
 
 def number(value: Cell) -> str:

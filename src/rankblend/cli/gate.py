@@ -1,0 +1,63 @@
+"""``rankblend gate``: fail a build when a profile may have become worse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from rankblend.cli.console import output, print_json, progress
+from rankblend.experiment.gate import GateVerdict, judge_gate
+from rankblend.experiment.inference import compare
+from rankblend.experiment.recording import Recording
+from rankblend.experiment.replay import replay
+from rankblend.profiles import load_profile
+
+__all__ = ["EXIT_SHUT", "gate"]
+
+EXIT_SHUT = 3
+_STYLES = {GateVerdict.PASSED: "green", GateVerdict.REGRESSED: "red"}
+
+
+def gate(
+    recording: Annotated[Path, typer.Argument(help="Made by `rankblend record`.")],
+    candidate: Annotated[
+        list[str], typer.Option("--candidate", help="A preset or .toml (repeatable).")
+    ],
+    baseline: Annotated[str, typer.Option("--baseline", help="What is in use now.")] = "default",
+    min_effect: Annotated[
+        float, typer.Option("--min-effect", help="The greatest loss that does not matter, > 0.")
+    ] = 0.01,
+    measure: Annotated[
+        list[str] | None, typer.Option("--measure", help="E.g. nDCG@10 (repeatable).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The verdicts as JSON.")] = False,
+) -> None:
+    """Pass (exit 0) when every candidate is shown to lose less than [b]--min-effect[/b].
+
+    Not having found a loss is not enough: too few queries keep the gate shut (exit 3).
+    """
+    opened = Recording.open(recording)
+    names = [baseline, *(name for name in candidate if name != baseline)]
+    with progress() as bar:
+        task = bar.add_task("replaying", total=len(opened))
+        results = replay(
+            opened,
+            {name: load_profile(name) for name in names},
+            measure or ("nDCG@10",),
+            progress=lambda done: bar.advance(task, done),
+        )
+    result = judge_gate(compare(results), min_effect=min_effect)
+    if as_json:
+        rows = [{"verdict": row.verdict.value, **row.contrast.plain()} for row in result.rows]
+        print_json({"passed": result.passed, "min_effect": min_effect, "arms": rows})
+    else:
+        for row in result.rows:
+            style = _STYLES.get(row.verdict, "yellow")
+            output.print(
+                Text.assemble((row.verdict.value, style), f"  {row.words}"), soft_wrap=True
+            )
+    if not result.passed:
+        raise typer.Exit(EXIT_SHUT)

@@ -1,0 +1,16 @@
+"""Measures of rankings: named as ir-measures names them, computed in batches where it matters."""
+
+from __future__ import annotations
+
+from rankblend.experiment.measures.judgments import Graded, Judgments
+from rankblend.experiment.measures.measure import Measure, parse_measure, parse_measures
+from rankblend.experiment.measures.rankings import measure_rankings
+
+__all__ = [
+    "Graded",
+    "Judgments",
+    "Measure",
+    "measure_rankings",
+    "parse_measure",
+    "parse_measures",
+]
