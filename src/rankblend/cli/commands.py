@@ -16,6 +16,7 @@ from rankblend.cli.profiles import profiles
 from rankblend.cli.recall import recall
 from rankblend.cli.record import record
 from rankblend.cli.reembed import reembed
+from rankblend.cli.release import release
 from rankblend.cli.replay import replay
 from rankblend.cli.report import report
 
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
     if app.registered_commands:
         return
     memory = (demo, ingest, recall, profiles, export, reembed)
-    experiments = (record, replay, ablate, compare, fit, report, gate)
+    experiments = (record, replay, ablate, compare, fit, report, gate, release)
     for command in (*memory, *experiments):
         app.command()(command)
     app.add_typer(evidence)

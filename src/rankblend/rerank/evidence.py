@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,6 +42,10 @@ class FamilyEffect:
         return self.high < 0
 
 
+def _as_families(families: Iterable[FamilyEffect]) -> tuple[FamilyEffect, ...]:
+    return tuple(families)
+
+
 @frozen(kw_only=True)
 class ReleaseEvidence:
     """One measurement of a reranker against its own baseline.
@@ -76,7 +80,7 @@ class ReleaseEvidence:
     low: float
     high: float
     p: float
-    families: tuple[FamilyEffect, ...] = field(converter=tuple)
+    families: tuple[FamilyEffect, ...] = field(converter=_as_families)
     overhead: float
     measured: datetime
     expires: datetime

@@ -27,7 +27,7 @@ def test_tau2_banking_has_the_published_counts(shared):
     assert len(data.memories) == 698
     assert len(data.queries) == 97
     assert sum(len(query.relevant) for query in data.queries) == 949
-    assert len({memory["scope"] for memory in data.memories}) == 71
+    assert len({memory["metadata"]["topic"] for memory in data.memories}) == 71
 
 
 def test_scifact_is_the_split_others_call_test(shared):

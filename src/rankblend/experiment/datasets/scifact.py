@@ -62,6 +62,7 @@ def load_scifact(path: str | PathLike[str]) -> Dataset:
         memories,
         {},
         usable,
+        reach="ancestors",
         excluded={"cites no abstract of the corpus": len(queries) - len(usable)},
     )
 

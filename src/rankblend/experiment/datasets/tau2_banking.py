@@ -24,8 +24,8 @@ _TOPIC = re.compile(r"doc_(.+)_\d+")
 def load_tau2_banking(path: str | PathLike[str]) -> Dataset:
     """Read the folder with ``tasks.json`` and ``documents/``.
 
-    Each document becomes a procedural memory (title, then content) at
-    ``dataset:tau2-banking/topic:…``, the topic being the product or subject its id names. A task is
+    Each document becomes a procedural memory (title, then content) at ``dataset:tau2-banking``,
+    with the product or subject that its id names as ``topic`` in its metadata. A task is
     asked as the customer's instructions; its relevant memories are the documents it lists as
     required. Its family tells how many those are: ``1-4``, ``5-9``, ``10+``.
 
@@ -51,6 +51,7 @@ def load_tau2_banking(path: str | PathLike[str]) -> Dataset:
         memories,
         {},
         usable,
+        reach="ancestors",
         excluded={"no required document": len(queries) - len(usable)},
     )
 
@@ -61,9 +62,9 @@ def _memory(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "id": document["id"],
         "text": f"{document['title']}\n{document['content']}",
-        "scope": Scope((*_SCOPE.levels, ("topic", topic))),
+        "scope": _SCOPE,
         "layer": "procedural",
-        "metadata": {"title": document["title"]},
+        "metadata": {"title": document["title"], "topic": topic},
     }
 
 

@@ -33,7 +33,8 @@ def asking_profile(
         by_level: Level by level, or over all levels.
     """
     signals: dict[str, SignalRecipe] = {}
-    scored, observed = [], []
+    scored: list[str] = []
+    observed: list[str] = []
     for store in stores:
         for evidence in store.recorded:
             name = f"s{len(signals)}"

@@ -174,9 +174,7 @@ class Block:
 
     def proposals(self, store: str, demand: Demand, *, level: int | None) -> Lists:
         """One store's proposals: positions among the candidates of each query."""
-        return self.lists(
-            proposal_column(self._stores[store], level=level, seeding=demand.seeding)
-        )
+        return self.lists(proposal_column(self._stores[store], level=level, seeding=demand.seeding))
 
     def evidence(self, store: str, name: str, demand: Demand) -> tuple[Lists, Lists]:
         """Values and reasons of one column."""

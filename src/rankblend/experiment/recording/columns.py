@@ -26,7 +26,13 @@ from collections.abc import Iterator
 
 from rankblend.experiment.recording.manifest import Manifest, RecordedStore
 
-__all__ = ["NOT_RECORDED", "evidence_column", "evidence_columns", "proposal_column", "proposal_columns"]
+__all__ = [
+    "NOT_RECORDED",
+    "evidence_column",
+    "evidence_columns",
+    "proposal_column",
+    "proposal_columns",
+]
 
 NOT_RECORDED = -1
 """In place of a `Reason`: nobody asked the store about this candidate from this seeding."""

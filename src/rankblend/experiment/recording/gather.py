@@ -95,17 +95,17 @@ def gather(query: JudgedQuery, now: float, asked: Sequence[Asked], manifest: Man
     pairs: dict[tuple[str, str], None] = {}
     for each in asked:
         found = each.recall.ranking.candidates
-        for row, key in enumerate(found.keys):
+        for at, key in enumerate(found.keys):
             if key.id in memories:
                 continue
             memories[key.id] = Standing(
                 key,
-                found.layers[row],
-                0 if found.digests is None else int(found.digests[row]),
-                0 if found.tokens is None else int(found.tokens[row]),
-                np.empty(0, np.float32) if found.vectors is None else found.vectors[row],
+                found.layers[at],
+                0 if found.digests is None else int(found.digests[at]),
+                0 if found.tokens is None else int(found.tokens[at]),
+                np.empty(0, np.float32) if found.vectors is None else found.vectors[at],
             )
-            distances[key.id] = int(found.distances[row])
+            distances[key.id] = int(found.distances[at])
         pairs |= dict.fromkeys(found.verified)
     ids = sorted(memories)
     place = {identifier: position for position, identifier in enumerate(ids)}
@@ -130,9 +130,7 @@ def _put_proposals(row: Row, asked: Asked, manifest: Manifest, place: dict[str, 
     lists: dict[str, list[tuple[int, int]]] = {}
     for identifier, sources in asked.recall.trace.sources.items():
         for source in sources:
-            name = proposal_column(
-                stores[source.store], level=source.level, seeding=asked.seeding
-            )
+            name = proposal_column(stores[source.store], level=source.level, seeding=asked.seeding)
             lists.setdefault(name, []).append((source.rank, place[identifier]))
     for name, ranked in lists.items():
         row.proposed[name] = np.array([position for _, position in sorted(ranked)], np.int32)

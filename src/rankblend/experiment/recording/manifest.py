@@ -32,8 +32,8 @@ class RecordedStore:
 
     name: str
     kind: str
-    emits: tuple[str, ...] = field(converter=tuple)
-    recorded: tuple[str, ...] = field(converter=tuple)
+    emits: tuple[str, ...]
+    recorded: tuple[str, ...]
     seeded: bool = False
     holds_vectors: bool = False
 
@@ -96,13 +96,15 @@ class Manifest:
                 raise RecordingError(
                     f"{where}: has format {version}, this rankblend reads {FORMAT}; record it again"
                 )
-            data["stores"] = tuple(RecordedStore(**entry) for entry in data["stores"])
+            data["stores"] = tuple(map(_read_store, data["stores"]))
             data["seedings"] = tuple(tuple(names) for names in data["seedings"])
             return cls(**{entry.name: data[entry.name] for entry in fields(cls)})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, RecordingError):
                 raise
-            raise RecordingError(f"{where}: its manifest cannot be read; record it again") from error
+            raise RecordingError(
+                f"{where}: its manifest cannot be read; record it again"
+            ) from error
 
     def differences(self, other: Manifest) -> list[str]:
         """The names of what two manifests disagree on."""
@@ -122,6 +124,13 @@ class Manifest:
     def unseeded(self) -> tuple[str, ...]:
         """The stores that need no seeds."""
         return tuple(store.name for store in self.stores if not store.seeded)
+
+
+def _read_store(told: dict[str, Any]) -> RecordedStore:
+    return RecordedStore(
+        told["name"], told["kind"], tuple(told["emits"]), tuple(told["recorded"]),
+        told["seeded"], told["holds_vectors"],
+    )  # fmt: skip
 
 
 def dataset_hash(dataset: Dataset) -> str:

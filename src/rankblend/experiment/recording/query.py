@@ -167,9 +167,7 @@ class RecordedQuery:
             return None
         return self.block.memories.vectors[numbers]
 
-    def _verified(
-        self, ids: Sequence[str], pooled: frozenset[str]
-    ) -> tuple[tuple[str, str], ...]:
+    def _verified(self, ids: Sequence[str], pooled: frozenset[str]) -> tuple[tuple[str, str], ...]:
         ends = self.block.lists("verified").of(self.number).tolist()
         pairs = [(ids[a], ids[b]) for a, b in zip(ends[::2], ends[1::2], strict=True)]
         return tuple((a, b) for a, b in pairs if a in pooled and b in pooled)

@@ -22,6 +22,7 @@ from rankblend.experiment.recording.recording import Recording
 from rankblend.experiment.recording.unfinished import Unfinished
 from rankblend.profiles import RankingProfile, load_profile, profile_names
 from rankblend.recall import Memory, StoredMemory
+from rankblend.recall.arguments import Problems
 from rankblend.stores.protocol import Key
 from rankblend.stores.vectors import VectorStore
 from rankblend.version import __version__
@@ -67,7 +68,8 @@ def record(
             profiles, at least 100.
         evidence: Names of what to record (``cosine``, ``store.cosine``); None for everything.
         now: When queries without a time of their own are asked; None for the present.
-        filters, prefer: As for `Memory.recall`, for every query.
+        filters: Hard conditions of every query, as for `Memory.recall`.
+        prefer: Soft ones; the satisfied share becomes evidence.
         progress: Told how many queries are done, batch by batch, those of an earlier run included.
 
     Returns:
@@ -157,32 +159,30 @@ class _Asking:
         return self._stored[key]
 
 
-def _check(depth: int | None, now: datetime | None, dataset: Dataset) -> None:
-    problems = []
-    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
-        problems.append(f"depth: expected a whole number ≥ 1, got {depth!r:.40}")
+def _check(depth: object, now: object, dataset: Dataset) -> None:
+    problems = Problems()
+    problems.integer("depth", depth, least=1)
     if now is not None and (not isinstance(now, datetime) or now.tzinfo is None):
-        problems.append("now: expected an aware datetime")
+        problems.add("now: expected an aware datetime")
     if not dataset.queries:
-        problems.append("dataset: has no queries, so there is nothing to record")
-    if problems:
-        raise InvalidArgumentError(problems)
+        problems.add("dataset: has no queries, so there is nothing to record")
+    problems.raise_if_any()
 
 
 def _stores(memory: Memory, evidence: Collection[str] | None) -> tuple[RecordedStore, ...]:
     """The stores that give evidence, with what of it is to be recorded."""
     stores = []
     for name, store in memory.stores.items():
-        recorded = [
+        recorded = tuple(
             one
             for one in store.emits
             if evidence is None or one in evidence or f"{name}.{one}" in evidence
-        ]
+        )
         stores.append(
             RecordedStore(
                 name,
                 type(store).__name__,
-                store.emits,
+                tuple(store.emits),
                 recorded,
                 bool(getattr(store, "seeded", False)),
                 isinstance(store, VectorStore) and store.dimension is not None,
@@ -193,7 +193,9 @@ def _stores(memory: Memory, evidence: Collection[str] | None) -> tuple[RecordedS
     unknown = sorted(
         name
         for name in evidence or ()
-        if not any(name in s.emits or name in [f"{s.name}.{one}" for one in s.emits] for s in stores)
+        if not any(
+            name in s.emits or name in [f"{s.name}.{one}" for one in s.emits] for s in stores
+        )
     )
     if unknown:
         raise InvalidArgumentError(f"evidence: no store emits {name!r:.60}" for name in unknown)

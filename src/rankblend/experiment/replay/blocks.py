@@ -14,8 +14,8 @@ from rankblend.experiment.recording import RecordedQuery
 from rankblend.experiment.recording.block import Block
 from rankblend.experiment.replay.arms import Run
 from rankblend.experiment.replay.batches import WeightBatch
-from rankblend.experiment.replay.ranks import Workspace, place_judged
 from rankblend.experiment.replay.flat import FlatBlock
+from rankblend.experiment.replay.ranks import Workspace, place_judged
 from rankblend.experiment.replay.tables import QueryTable
 from rankblend.recall import Ranking, rank_candidates
 
@@ -84,9 +84,12 @@ def run_block(block: Block, work: Work) -> BlockResult:
             _run_batch(block, work, batch, tables, result)
     for run in work.others:
         try:
-            _run_one(block, work, run, result)
+            rankings = _run_one(block, work, run, result)
         except RankblendError as error:
             result.failed[run.number] = str(error)
+            continue
+        for name, values in measure_rankings(work.measures, rankings, block.judgments).items():
+            result.values[name][run.number] = values
     return result
 
 
@@ -115,16 +118,18 @@ def _run_batch(
     result.coverage[batch.numbers] = _shares(batch.weights, observed.T)
 
 
-def _shares(
-    weights: NDArray[np.float64], observed: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _shares(weights: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
     """(s, K) weights and (s, q) shares observed to (K, q): the share of the weight observed."""
     whole = weights.sum(axis=0)[:, None]
     found: NDArray[np.float64] = weights.T @ observed
-    return np.divide(found, whole, out=np.zeros_like(found), where=whole > 0.0)
+    shares: NDArray[np.float64] = np.divide(
+        found, whole, out=np.zeros_like(found), where=whole > 0.0
+    )
+    return shares
 
 
-def _run_one(block: Block, work: Work, run: Run, result: BlockResult) -> None:
+def _run_one(block: Block, work: Work, run: Run, result: BlockResult) -> list[tuple[str, ...]]:
+    """What an arm returns for each query."""
     rankings: list[tuple[str, ...]] = []
     for number in range(len(block)):
         query = RecordedQuery(block, number)
@@ -136,8 +141,7 @@ def _run_one(block: Block, work: Work, run: Run, result: BlockResult) -> None:
         rankings.append(tuple(candidates.ids[int(ranking.rows[row])] for row in ranking.shown))
         result.empty[run.number, number] = not rankings[-1]
         result.coverage[run.number, number] = _coverage(ranking, run)
-    for name, values in measure_rankings(work.measures, rankings, block.judgments).items():
-        result.values[name][run.number] = values
+    return rankings
 
 
 def _coverage(ranking: Ranking, run: Run) -> float:

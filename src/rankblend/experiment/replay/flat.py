@@ -9,6 +9,7 @@ made one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -19,8 +20,8 @@ from rankblend.experiment.plans.regime import AllObserved
 from rankblend.experiment.recording import RecordedQuery
 from rankblend.experiment.recording.block import Block, Lists
 from rankblend.experiment.recording.columns import NOT_RECORDED
-from rankblend.experiment.recording.pools import Demand
 from rankblend.experiment.recording.kept import Kept
+from rankblend.experiment.recording.pools import Demand
 from rankblend.experiment.replay.arms import Run
 from rankblend.experiment.replay.batches import WeightBatch
 from rankblend.experiment.replay.tables import (
@@ -126,7 +127,7 @@ class FlatBlock:
         order = kept[np.lexsort([*keys, number[kept]])] if keys else kept
         values = np.where(here, columns, fills[:, None])[:, order]
         present = (here | counts[:, None])[:, order]
-        patterns, complete = patterns_of(present), present.all(axis=0)
+        patterns, complete = patterns_of(present), np.logical_and.reduce(present, axis=0)
         least = np.where(values > 0.0, values, 1.0).min(axis=0)
         ends = np.searchsorted(number[order], np.arange(len(self.block) + 1))
         judged, grades = self._judged(pool.rows[order], ends)
@@ -142,7 +143,7 @@ class FlatBlock:
                 bool(complete[part].all()), float(least[part].min(initial=1.0)),
                 distances[order[part]], judged[at], grades[at], coverage[:, at],
             )
-            for at, part in enumerate(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+            for at, part in enumerate(slice(a, b) for a, b in pairwise(ends.tolist()))
         ]  # fmt: skip
 
     def _judged(
@@ -155,7 +156,7 @@ class FlatBlock:
         found = grades[rows]
         where = np.flatnonzero(~np.isnan(found))
         cut = np.searchsorted(where, ends)
-        parts = [where[a:b] for a, b in zip(cut[:-1], cut[1:], strict=True)]
+        parts = [where[a:b] for a, b in pairwise(cut.tolist())]
         return (
             [part - start for part, start in zip(parts, ends[:-1], strict=True)],
             [found[part] for part in parts],

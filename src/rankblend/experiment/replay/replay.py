@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankblend.errors import InvalidArgumentError, MissingDependencyError
+from rankblend.errors import MissingDependencyError
 from rankblend.experiment.measures import Measure, parse_measures
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay.arms import Arms, prepare, read_arms
@@ -15,6 +15,7 @@ from rankblend.experiment.replay.batches import batches
 from rankblend.experiment.replay.blocks import BlockResult, Work, run_block
 from rankblend.experiment.results import Results
 from rankblend.recall import Reranker
+from rankblend.recall.arguments import Problems
 
 __all__ = ["replay"]
 
@@ -60,16 +61,7 @@ def replay(
         MissingDependencyError: ir-measures, or joblib for more than one process, is not installed.
     """
     parsed = parse_measures(measures)
-    problems = [
-        f"{name}: expected a whole number {wanted}, got {value!r:.40}"
-        for name, value, wanted, fine in (
-            ("top", top, "≥ 1", isinstance(top, int) and top >= 1),
-            ("n_jobs", n_jobs, "≥ 1, or -1", isinstance(n_jobs, int) and (n_jobs >= 1 or n_jobs == -1)),
-        )
-        if isinstance(value, bool) or not fine
-    ]  # fmt: skip
-    if problems:
-        raise InvalidArgumentError(problems)
+    _check(top, n_jobs)
     arms, skipped = read_arms(profiles)
     runs, refused, notes = prepare(arms, recording.manifest, reranker)
     grouped, others = batches(runs)
@@ -110,6 +102,13 @@ def replay(
     )
 
 
+def _check(top: object, n_jobs: object) -> None:
+    problems = Problems()
+    problems.integer("top", 0 if top is None else top, least=1)
+    problems.integer("n_jobs", 1 if n_jobs == -1 else 0 if n_jobs is None else n_jobs, least=1)
+    problems.raise_if_any()
+
+
 def _results(recording: Recording, work: Work, n_jobs: int) -> Iterator[BlockResult]:
     """The blocks in order, one by one or by several processes."""
     if n_jobs == 1:
@@ -117,7 +116,9 @@ def _results(recording: Recording, work: Work, n_jobs: int) -> Iterator[BlockRes
     try:
         import joblib
     except ImportError:
-        raise MissingDependencyError("joblib", "experiments", "replay by several processes") from None
+        raise MissingDependencyError(
+            "joblib", "experiments", "replay by several processes"
+        ) from None
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="list")
     found: Iterable[BlockResult] = parallel(
         joblib.delayed(_run_numbered)(recording, number, work)

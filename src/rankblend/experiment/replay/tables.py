@@ -61,9 +61,7 @@ def query_table(query: RecordedQuery, run: Run) -> QueryTable:
             two stores that disagree.
     """
     profile, root = run.profile, run.root
-    candidates = query.pool(
-        run.demand, profile, observe=run.arm.observe, regime=run.arm.regime
-    )
+    candidates = query.pool(run.demand, profile, observe=run.arm.observe, regime=run.arm.regime)
     raised, rows, _ = collapse(profile, candidates, derive(profile, candidates))
     table = raised.table
     if rows.size < len(candidates):
