@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench docs examples clean
+.PHONY: help demo test check format bench benchpage docs examples clean
 
 help:  ## Show what there is.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,7 +46,13 @@ format: $(VENV)/check.stamp  ## Format the code.
 	$(BIN)/ruff format .
 
 bench: $(VENV)/check.stamp  ## Benchmarks as ratios to a reference in the same run.
-	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds $(ARGS)
+	@mkdir -p build
+	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-quiet --benchmark-json=build/benchmarks.json $(ARGS)
+	@$(BIN)/python benchmarks/report.py build/benchmarks.json
+
+benchpage: bench  ## The same, into docs/benchmarks.md, with the growth curves.
+	$(BIN)/python benchmarks/report.py build/benchmarks.json --page docs/benchmarks.md > build/benchmarks.txt
+	$(BIN)/python benchmarks/growth.py docs/figures
 
 docs: $(VENV)/test.stamp  ## Run every block of the documentation.
 	$(BIN)/python -m pytest tests/documents $(ARGS)

@@ -126,7 +126,7 @@ def flat() -> tuple[VectorArena, np.ndarray]:
     vectors[10_000:] = vectors[0]
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     arena = VectorArena(24)
-    arena.append(vectors)
+    arena.room(len(vectors))[:] = vectors
     return arena, vectors
 
 

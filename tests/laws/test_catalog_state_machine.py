@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from numpy.typing import NDArray
 
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog import Catalog
@@ -78,6 +79,22 @@ def content(record: Record) -> tuple[Any, ...]:
         dict(record.metadata),
         vector,
     )
+
+
+def loaded_vectors(
+    catalog: Catalog,
+) -> tuple[list[Key], NDArray[np.int64], NDArray[np.float32]]:
+    """Keys, serials and vectors, as an index loads them."""
+    rows, matrix = catalog.rows(), np.zeros((0, 0), np.float32)
+
+    def room(dimension: int) -> NDArray[np.float32]:
+        nonlocal matrix
+        matrix = np.zeros((rows.size, dimension), np.float32)
+        return matrix
+
+    filled = catalog.load_vectors(rows.serials, room)
+    keys = [rows.key(row) for row in np.flatnonzero(filled)]
+    return keys, rows.serials[filled], matrix[filled] if filled.any() else matrix
 
 
 @define
@@ -215,7 +232,7 @@ class CatalogMachine(RuleBasedStateMachine):
             assert [record.key for record in found] == ordered
             assert [image(record) for record in found] == [self.model[k].image() for k in ordered]
             assert list(each.iter_edges()) == [self.edges[i] for i in sorted(self.edges)]
-        loaded, serials, matrix = self.catalog.load_vectors()
+        loaded, serials, matrix = loaded_vectors(self.catalog)
         with_vector = [key for key in ordered if self.model[key].ordered()[-1].vector is not None]
         assert loaded == with_vector
         assert serials.tolist() == [self.serials[key] for key in with_vector]

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from rankblend.relevance.scope import Scope
 from rankblend.stores.keywords import KeywordStore, index, store
 from rankblend.stores.protocol import Key, Reach, Record, Statistics, StoreQuery
+from rankblend.stores.rows import ScopedRows
 
 SCOPES = [Scope.parse(text) for text in ("t:1", "t:1/u:1", "t:1/u:1/s:1", "t:1/u:10", "t:10/u:1")]
 IDS = ["a", "b", "c", "d", "e", "f"]
@@ -54,8 +55,10 @@ class KeywordMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         reopened = KeywordStore()
-        held = {record.serial: record.key for record in self.held.values()}
-        assert reopened.restore(self.store.snapshot(), keys=held)
+        keys = sorted(self.held)
+        rows = ScopedRows()
+        rows.add(keys, [self.held[key].serial for key in keys])
+        assert reopened.restore(self.store.snapshot(), rows=rows)
         self.store = reopened
 
     @rule(query=queries, level=st.sampled_from([None, 0, 1, 2]), limit=st.integers(0, 8))

@@ -181,10 +181,10 @@ def test_describe_when_a_profile_is_read_then_every_value_has_an_origin(
 ) -> None:
     rows = read_profile(dump_profile(profile), name="f.toml").describe()
     assert len({row.path for row in rows}) == len(rows)
-    assert {row.origin for row in rows} <= {"f.toml", "default"}
+    assert {row.origin for row in rows} <= {"f.toml", "built-in"}
     # A dumped profile writes all but what says nothing.
     assert all(
-        row.value is None or row.value in ([], {}) for row in rows if row.origin == "default"
+        row.value is None or row.value in ([], {}) for row in rows if row.origin == "built-in"
     )
 
 
@@ -229,7 +229,7 @@ def test_extends_when_an_empty_child_extends_a_profile_then_it_ranks_the_same(
     (folder / "child.toml").write_text('extends = ["base.toml"]\n', encoding="utf-8")
     child = load_profile(folder / "child.toml")
     assert child.hash == profile.hash
-    assert set(child.origins.values()) <= {"base.toml", "default"}
+    assert set(child.origins.values()) <= {"base.toml", "built-in"}
 
 
 ODD = st.recursive(

@@ -33,6 +33,7 @@ writes = st.lists(
         st.tuples(st.just("add"), st.dictionaries(keys, serials, max_size=8)),
         st.tuples(st.just("remove"), st.lists(keys, max_size=4)),
         st.tuples(st.just("compact"), st.none()),
+        st.tuples(st.just("share"), st.booleans()),
     ),
     max_size=8,
 )
@@ -48,6 +49,7 @@ queries = st.builds(
 def replay(history) -> tuple[ScopedRows, dict[Key, int]]:
     """The rows, and what they should hold, after a history of writes."""
     rows, model = ScopedRows(), {}
+    others: list[tuple[ScopedRows, dict[Key, int]]] = []
     for what, given_ in history:
         if what == "add":
             new = {key: serial for key, serial in given_.items() if key not in model}
@@ -59,12 +61,20 @@ def replay(history) -> tuple[ScopedRows, dict[Key, int]]:
             assert freed == [
                 key for key in dict.fromkeys(given_) if model.pop(key, None) is not None
             ]
+        elif what == "share":
+            other = rows.shared()
+            others.append((rows if given_ else other, dict(model)))
+            rows = other if given_ else rows
         else:
             old = [rows.key(row) for row in range(rows.size)]
             order = rows.compact()
             assert [rows.key(row) for row in range(rows.size)] == [old[row] for row in order]
             assert rows.sorted_rows == rows.size == len(model)
             assert [rows.key(row) for row in range(rows.size)] == sorted(model)
+    for other, held in others:  # nothing that was done to one of two that share was done to both
+        living = np.flatnonzero(other.alive)
+        assert {other.key(row): other.serials[row] for row in living} == held
+        assert {key: other.serials[other.row(key)] for key in held} == held
     return rows, model
 
 
@@ -122,7 +132,7 @@ def test_blocks_describe_exactly_the_visible_scopes(history, query, level):
 
 
 @given(writes, queries)
-def test_keys_distances_and_roots_after_any_history_equal_a_full_search(history, query):
+def test_keys_and_distances_after_any_history_equal_a_full_search(history, query):
     rows, model = replay(history)
     assert len(rows) == len(model) == int(rows.alive.sum())
     for key in (Key(scope, identifier) for scope in SCOPES for identifier in IDS):
@@ -136,6 +146,3 @@ def test_keys_distances_and_roots_after_any_history_equal_a_full_search(history,
     assert rows.distances(query, everything).tolist() == [
         query.distance(rows.key(row).scope) for row in everything
     ]
-    assert {rows.key(row) for row in rows.root_rows(query)} == {
-        key for key in model if key.scope.root in query.roots
-    }

@@ -27,6 +27,7 @@ DISTRIBUTIONS = {
     "attr": "attrs",
     "faiss": "faiss-cpu",
     "ir_measures": "ir-measures",
+    "opentelemetry": "opentelemetry-api",
     "sentence_transformers": "sentence-transformers",
     "stop_words": "stop-words",
     "tomli_w": "tomli-w",

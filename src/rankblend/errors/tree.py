@@ -10,6 +10,10 @@ __all__ = ["ProblemsError", "RankblendError", "RankblendWarning", "shown_value"]
 class RankblendError(Exception):
     """Base of every error raised on purpose by rankblend."""
 
+    def __str__(self) -> str:
+        """The message; it can always be printed and written to a log."""
+        return _printable(super().__str__())
+
 
 class ProblemsError(RankblendError):
     """An error that reports every problem found, not only the first.
@@ -19,13 +23,18 @@ class ProblemsError(RankblendError):
     """
 
     def __init__(self, problems: Iterable[str], *, heading: str) -> None:
-        self.problems: tuple[str, ...] = tuple(problems)
+        self.problems: tuple[str, ...] = tuple(map(_printable, problems))
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(self.problems[0] if len(self.problems) == 1 else f"{heading}\n{lines}")
 
 
 class RankblendWarning(UserWarning):
     """Base of every warning rankblend issues."""
+
+
+def _printable(text: str) -> str:
+    """A text with its lone surrogates, which UTF-8 cannot hold, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def shown_value(value: object) -> str:

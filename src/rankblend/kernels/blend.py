@@ -90,7 +90,10 @@ def backfilled(gated: FloatArray, distances: ArrayLike) -> FloatArray:
 
 
 def _levels(distances: ArrayLike) -> NDArray[np.int64]:
-    levels = np.asarray(distances)
+    try:
+        levels = np.asarray(distances)
+    except ValueError:  # ragged rows
+        raise InvalidArrayError("distances", "whole numbers of shape (n,)", "no array") from None
     if levels.ndim != 1 or (levels.dtype.kind not in "iu" and levels.size):
         raise InvalidArrayError(
             "distances", "whole numbers of shape (n,)", f"{levels.dtype} of shape {levels.shape}"

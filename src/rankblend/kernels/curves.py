@@ -52,7 +52,7 @@ def clip(values: FloatArray) -> FloatArray:
         [0.0, 0.5, 1.0, nan]
     """
     # Adding 0.0 turns -0.0 into 0.0, so that equal signals are also equal bit for bit.
-    return np.clip(_column("values", values), 0.0, 1.0) + 0.0
+    return np.minimum(np.maximum(_column("values", values), 0.0), 1.0) + 0.0
 
 
 def identity(values: FloatArray) -> FloatArray:

@@ -28,6 +28,7 @@ def leading(
     names: Sequence[str],
     *,
     ranks: Callable[[], NDArray[np.integer]] | None = None,
+    present: bool = False,
 ) -> ItemArray:
     """The ``limit`` first of some items: greatest value first, equal ones by name.
 
@@ -41,9 +42,10 @@ def leading(
         names: The name of item i at i; distinct, compared by code point.
         ranks: For when many items tie: gives integers, shape (m,), the place of each of the items
             below m in the order of their names.
+        present: Leave out the items whose first key is absent (or −∞).
 
     Returns:
-        int64, shape (min(limit, n),), best first; the order of ``items`` plays no part.
+        int64, shape (min(limit, n),) or less with ``present``, best first; the order of ``items`` plays no part.
 
     Raises:
         InvalidArgumentError: The limit is no whole number ≥ 0.
@@ -68,6 +70,8 @@ def leading(
             break
         least = kth_greatest(values, missing)
         above, level = np.flatnonzero(values > least), np.flatnonzero(values == least)
+        if present and least == -np.inf:  # fewer are present than are wanted
+            level = level[:0]
         chosen.append(above if tied is None else tied[above])
         tied = level if tied is None else tied[level]
         missing -= len(above)
@@ -76,6 +80,8 @@ def leading(
     chosen.append(_first_by_name(items, tied, missing, names, ranks))
     best = np.concatenate(chosen)
     best = best[_by_name(items[best], names)]
+    if present and columns:
+        best = best[_present(columns[0][best]) > -np.inf]
     if columns:  # the sort is stable: equal ones stay in the order of their names
         best = best[np.lexsort([-_present(column[best]) for column in reversed(columns)])]
     found: ItemArray = items[best]

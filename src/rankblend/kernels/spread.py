@@ -11,6 +11,7 @@ personalised PageRank after Haveliwala 2002.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = [
     "personalized_pagerank",
     "spread_step",
 ]
+
+_TINY = math.ulp(0.0)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -244,35 +247,49 @@ def personalized_pagerank(
     iteration (error factor .55 a step against .85 at d = .85).
 
     Args:
-        multiply: x → W x for the symmetric matrix W ≥ 0, shape (n, n).
-        strength: float64, shape (n,): row sums of W; every one > 0.
-        restart: float64, shape (n,), ≥ 0, sum 1.
+        multiply: x → W x for the symmetric matrix W ≥ 0, shape (n, n), in a new array.
+        strength: float64, shape (n,): row sums of W; every one > 0. A greater one lets the rest of
+            the walk leave for good.
+        restart: float64, shape (n,), ≥ 0, sum 1; or shape (n, k), k of them side by side.
         damping: In [0, 1).
         tolerance: Stops when the residual's norm falls to this share of the right side's.
         max_iterations: Steps at most.
 
     Returns:
-        float64, shape (n,), ≥ 0, sum 1 within the tolerance. Exactly 0 in components without
-        restart.
+        float64, of the shape of ``restart``, ≥ 0, sum 1 within the tolerance (less where walks
+        leave). Exactly 0 in components without restart.
 
     Source: the definition is networkx's ``pagerank``; differs in the solver only. Sums are numpy's
     own, not BLAS', so the result does not depend on the number of threads.
     """
-    scale = 1.0 / np.sqrt(strength)
+    scale = (1.0 / np.sqrt(strength)).reshape(-1, *[1] * (restart.ndim - 1))
+    damped = damping * scale
     right = scale * restart
     solution = right.copy()
-    residual = damping * scale * multiply(scale * right)
+    room = np.empty_like(right)  # of every product: as fast again as with new arrays
+
+    def dot(left: Floats, other: Floats) -> Floats:
+        product: Floats = np.multiply(left, other, out=room).sum(axis=0)
+        return product
+
+    def walked(vector: Floats) -> Floats:
+        product = multiply(np.multiply(scale, vector, out=room))
+        return np.multiply(product, damped, out=product)
+
+    residual = walked(right)
     direction = residual.copy()
-    square = float(np.sum(residual * residual))
-    enough = tolerance * tolerance * float(np.sum(right * right))
+    square = dot(residual, residual)
+    enough = tolerance * tolerance * dot(right, right)
     for _ in range(max_iterations):
-        if square <= enough:
+        if (square <= enough).all():
             break
-        image = direction - damping * scale * multiply(scale * direction)
-        step = square / float(np.sum(direction * image))
-        solution += step * direction
-        residual -= step * image
-        previous, square = square, float(np.sum(residual * residual))
-        direction *= square / previous
+        image = walked(direction)
+        np.subtract(direction, image, out=image)
+        # one that is solved exactly has no direction left: 0 / 0 steps on
+        step = square / np.fmax(dot(direction, image), _TINY)
+        solution += np.multiply(direction, step, out=room)
+        residual -= np.multiply(image, step, out=room)
+        previous, square = square, dot(residual, residual)
+        direction *= square / np.fmax(previous, _TINY)
         direction += residual
     return np.maximum((1.0 - damping) * solution / scale, 0.0)

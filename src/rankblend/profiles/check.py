@@ -61,10 +61,13 @@ def check_types(recipe: Recipe, problems: Problems) -> None:
     for name, (table, kind) in tables.items():
         expect((name,), table, Mapping)
         for key, value in table.items() if isinstance(table, Mapping) else ():
-            expect((name, str(key)), value, kind)
+            if not isinstance(key, str):
+                problems.expected((name,), "names as keys", key)
+                continue
+            expect((name, key), value, kind)
             if isinstance(value, SignalRecipe):
-                problems.names((name, str(key), "evidence"), value.evidence)
-                problems.names((name, str(key), "of"), value.of)
+                problems.names((name, key, "evidence"), value.evidence)
+                problems.names((name, key, "of"), value.of)
 
 
 def check_recipe(

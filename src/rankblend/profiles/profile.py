@@ -19,6 +19,7 @@ from rankblend.profiles.tree import Row, describe_profile
 from rankblend.relevance.blend import ScopeBlend
 from rankblend.relevance.composers import Node, node_inputs
 from rankblend.relevance.evidence import Evidence
+from rankblend.relevance.values import real_number
 
 __all__ = ["RankingProfile"]
 
@@ -47,7 +48,7 @@ class RankingProfile:
         must_sum_to: Sums that weights were promised to have, by ``score``, ``rerank`` or
             ``nodes.x``; kept so that changed weights are held to them. It ranks nothing, so it is
             not part of the hash.
-        origins: Per path of a value where it was written: a preset, a file, ``default``, ``call``.
+        origins: Per path of a value where it was written: a preset, a file, ``built-in``, ``call``.
             Neither part of equality nor of the hash.
 
     Raises:
@@ -74,7 +75,8 @@ class RankingProfile:
     origins: Mapping[str, str] = field(factory=dict, kw_only=True, eq=False, converter=read_only)
 
     def __attrs_post_init__(self) -> None:
-        problems = Problems(self.name)
+        name: object = self.name
+        problems = Problems(name if isinstance(name, str) else "profile")
         check_types(self, problems)
         problems.raise_if_any()
         check_recipe(self, problems)
@@ -174,7 +176,7 @@ class RankingProfile:
             problems.expected(("score", "weights"), "a table of weights", weights)
             problems.raise_if_any()
         # A recall may give the same weights every time, and checking and hashing cost a millisecond.
-        key = tuple((name, type(value), repr(value)) for name, value in weights.items())
+        key = tuple((name, type(value), real_number(value)) for name, value in weights.items())
         made = self._reweighted.get(key)
         if made is None:
             other = reweigh(self.score, self.nodes, weights, problems)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles.problems import Problems
 from rankblend.relevance.composers import Node
+from rankblend.relevance.values import shown
 
 __all__ = ["Reweighted", "reweigh"]
 
@@ -41,11 +42,13 @@ def reweigh(
     held = {"": dict(score.weights), **{name: dict(node.weights) for name, node in nodes.items()}}
     known = [f"{node}.{each}".lstrip(".") for node, inputs in held.items() for each in inputs]
     changed: dict[str, Path] = {}
-    for name, value in weights.items():
-        node, _, entry = str(name).rpartition(".")
+    named: Iterable[tuple[object, object]] = weights.items()
+    for name, value in named:
+        given = str(name) if isinstance(name, str) else shown(name)
+        node, _, entry = given.rpartition(".")
         path: Path = ("nodes", node, "weights", entry) if node else ("score", "weights", entry)
         if entry not in held.get(node, {}):
-            problems.unknown(path, "input", str(name), known)
+            problems.unknown(path, "input", given, known)
         else:
             held[node][entry] = problems.number(path, value, low=0.0) or 0.0
             changed[node] = path[:-2]

@@ -84,12 +84,12 @@ def describe_profile(profile: Recipe, origins: Mapping[str, str]) -> tuple[Row, 
 
 
 def origins_of(profile: Recipe, written: Mapping[Path, str]) -> dict[str, str]:
-    """Per path of a value in effect where it was written, ``default`` where nowhere."""
+    """Per path of a value in effect where it was written, ``built-in`` where nowhere."""
     found = {}
     for path, _ in _leaves((), plain_profile(profile)):
         if path not in (("name",), ("source",)):
             spellings = (written[other] for other in _spellings(path, written) if other in written)
-            found[dotted(path)] = next(spellings, "default")
+            found[dotted(path)] = next(spellings, "built-in")
     return found
 
 

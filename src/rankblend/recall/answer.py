@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from itertools import chain
 from typing import cast
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from rankblend.recall.asked import Asked, masked, permitted_positions
+from rankblend.recall.asked import Asked
 from rankblend.recall.asking import Failure, Outcome, Request, Round
 from rankblend.recall.candidates import Candidates, EvidenceColumn, group_equivalents
 from rankblend.recall.columns import read_column
@@ -22,14 +23,10 @@ from rankblend.recall.question import Question, Serving
 from rankblend.recall.ranking import Ranking, rank_candidates
 from rankblend.recall.shadow import Shadow
 from rankblend.recall.trace import Trace
+from rankblend.stores.catalog import Seen
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.protocol import (
-    Key,
-    Reason,
-    Seed,
-    Store,
-    StoreQuery,
-)
+from rankblend.stores.numbered import NumberedIds
+from rankblend.stores.protocol import Reason, Seed, Store, StoreQuery
 from rankblend.stores.vectors import VectorStore
 
 __all__ = ["answer"]
@@ -71,19 +68,21 @@ def _attempt(engine: Engine, question: Question) -> Round[Recall]:
             reach=question.reach,
             statistics=question.statistics,
             preferred=question.prefer,
+            wanted=_bare(question.profile.evidence_needed),
         )
         asked = Asked(engine, question, query)
-        proposals, overall = yield from _propose(asked, failures)
+        proposed, overall = yield from _propose(asked, failures)
+        proposals, serial_of = asked.known(proposed)
         sources = join_proposals(proposals, question.profile.pool.max)
-        ids = tuple(sources)
-        keys = asked.keys(ids)
-        candidates = yield from _observe(asked, ids, keys, overall, failures)
+        serials = np.array([serial_of[identifier] for identifier in sources], np.int64)
+        seen = engine.view.seen(asked.query, NumberedIds(sources, serials))
+        candidates = yield from _observe(asked, seen, overall, failures)
         notes += _walk_notes(asked)
         serving = _serving(question)
         ranking = rank_candidates(question.profile, candidates, top=question.top, node=serving.node)
         shadow = _shadow(question, candidates, ranking) if serving.shadow else None
-        shown = [keys[int(ranking.rows[row])] for row in ranking.shown]
-        records = {r.id: r for r in engine.view.records(shown) if r is not None}
+        shown = ranking.rows[ranking.shown]
+        records = engine.view.contents(seen.ids.serials[shown])
     trace = Trace(
         question.profile.hash,
         tuple(map(str, question.scopes)),
@@ -92,18 +91,24 @@ def _attempt(engine: Engine, question: Question) -> Round[Recall]:
         question.now,
         question.as_of,
         {
-            name: len({i for ids in levels.values() for i in ids})
+            name: len(set(chain.from_iterable(levels.values())))
             for name, levels in proposals.items()
         },
-        len(ids),
+        len(sources),
         sources,
-        tuple(failures),
+        tuple(dict.fromkeys(failures)),
         tuple(notes),
         serving.trace,
         serving.evidence,
         shadow,
     )
     return Recall(matches_from(ranking, records), question.profile, trace, ranking, asked.sees)
+
+
+@lru_cache(maxsize=256)
+def _bare(evidence: frozenset[str]) -> frozenset[str]:
+    """Names of evidence without the stores they may name."""
+    return frozenset(name.rpartition(".")[2] for name in evidence)
 
 
 def _embed(question: Question, failures: list[Failure]) -> Round[NDArray[np.float32] | None]:
@@ -129,14 +134,14 @@ def _propose(
         for store in unseeded.values()
     ]
     for name, proposed in _proposed(unseeded, outcomes, failures):
-        proposals[name] = _known(asked, name, proposed.levels)
+        proposals[name] = proposed.levels
         seeds += seeds_from(name, proposed.overall)
     given = tuple(seeds)
     outcomes = yield [
         _proposing(asked, store, asked.seeded_query_for(store, given)) for store in seeded.values()
     ]
     for name, proposed in _proposed(seeded, outcomes, failures):
-        proposals[name] = _known(asked, name, proposed.levels)
+        proposals[name] = proposed.levels
     return proposals, given
 
 
@@ -148,7 +153,8 @@ def _proposing(
     def call() -> _Proposed:
         if levels is None:
             everything = store.propose(query, max(size, SEEDS_PER_STORE if seeds_wanted else 0))
-            return _Proposed({None: everything[:size]}, everything[:SEEDS_PER_STORE])
+            best = everything if len(everything) <= size else everything[:size]
+            return _Proposed({None: best}, everything[:SEEDS_PER_STORE])
         per_level: dict[int | None, Sequence[str]] = {
             level: store.propose(query, size, level=level) for level in levels
         }
@@ -170,36 +176,26 @@ def _proposed(
     return found
 
 
-def _known(asked: Asked, name: str, proposals: Proposals) -> Proposals:
-    return {level: asked.checked(name, ids) for level, ids in proposals.items()}
-
-
 def _observe(
-    asked: Asked,
-    ids: tuple[str, ...],
-    keys: tuple[Key, ...],
-    seeds: tuple[Seed, ...],
-    failures: list[Failure],
+    asked: Asked, seen: Seen, seeds: tuple[Seed, ...], failures: list[Failure]
 ) -> Round[Candidates]:
     """Ask every store for its evidence on the whole union."""
-    engine, question = asked.engine, asked.question
-    layers = tuple(layer or "" for layer in engine.view.layers_of(asked.query, ids))
-    wanted = frozenset(name.rpartition(".")[2] for name in question.profile.evidence_needed)
-    positions = {
-        name: permitted_positions(engine, store, layers) for name, store in asked.observers.items()
-    }
+    engine, question, permissions = asked.engine, asked.question, asked.engine.permissions
+    ids, layers, n = seen.ids, seen.layers, len(seen.ids)
+    positions = {name: permissions.positions(s, layers) for name, s in asked.observers.items()}
     outcomes = yield [
-        _observing(asked, store, [ids[i] for i in positions[name]], seeds, wanted)
-        for name, store in asked.observers.items()
+        _observing(asked, store, ids if at is None else ids.take(at), seeds)
+        for store, at in zip(asked.observers.values(), positions.values(), strict=True)
     ]
-    evidence: dict[str, list[EvidenceColumn]] = {name: [] for name in sorted(wanted)}
+    evidence: dict[str, list[EvidenceColumn]] = {
+        name: [] for name in sorted(asked.query.wanted or ())
+    }
     for (name, store), outcome in zip(asked.observers.items(), outcomes, strict=True):
         if outcome.failure is not None:
             failures.append(outcome.failure)
-        for emitted in store.emits:
-            if emitted in wanted:
-                column = read_column(store, emitted, outcome, positions[name], len(ids))
-                evidence[emitted].append(masked(engine, store, column, emitted, layers))
+        for emitted in asked.query.wants(store.emits):
+            column = read_column(store, emitted, outcome, positions[name], n)
+            evidence[emitted].append(permissions.masked(store, emitted, column, layers))
     for name, kind in engine.behind.items():
         failures.append(Failure(name, "write", Reason.FAILED, kind))
 
@@ -209,19 +205,19 @@ def _observe(
         vectors = _vectors(asked, ids)
     tokens = None
     if select.max_tokens is not None:
-        texts = [record.text if record else "" for record in engine.view.records(keys)]
+        records = engine.view.contents(ids.serials)
+        texts = [record.text if record else "" for record in records]
         tokens = np.array([question.count_tokens(text) for text in texts], np.int64)
-    digests = [digest or 0 for digest in engine.view.digests(asked.query, ids)]
-    verified = engine.equivalents.pairs(asked.query, keys)
+    verified = engine.equivalents.pairs(asked.query, seen.keys)
     return Candidates(
-        keys,
-        np.array([asked.query.distance(key.scope) for key in keys], np.int64),
+        seen.keys,
+        seen.distances,
         layers,
         {name: tuple(columns) for name, columns in evidence.items()},
-        group_equivalents(ids, digests, verified),
+        group_equivalents(ids, seen.digests, verified),
         vectors,
         tokens,
-        np.array(digests, np.int64),
+        seen.digests,
         tuple(verified),
     )
 
@@ -238,16 +234,12 @@ def _walk_notes(asked: Asked) -> list[str]:
     return notes
 
 
-def _observing(
-    asked: Asked, store: Store, ids: list[str], seeds: tuple[Seed, ...], wanted: frozenset[str]
-) -> Request:
+def _observing(asked: Asked, store: Store, ids: list[str], seeds: tuple[Seed, ...]) -> Request:
     if getattr(store, "seeded", False):
         query = asked.seeded_query_for(store, seeds)
     else:
         query = asked.query_for(store)
     call = partial(store.observe, query, ids)
-    if isinstance(store, GraphStore):
-        call = partial(store.observe, query, ids, wanted=wanted)
     return Request(store.name, "observe", asked_by(asked.engine.lock, call))
 
 

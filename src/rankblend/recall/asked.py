@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
-import numpy as np
 from attrs import evolve
-from numpy.typing import NDArray
 
 from rankblend.errors import MemoryContractError
-from rankblend.recall.candidates import EvidenceColumn
+from rankblend.profiles import RankingProfile
 from rankblend.recall.engine import CATALOG_STORES, Engine
+from rankblend.recall.pool import Proposals
 from rankblend.recall.question import Question
 from rankblend.relevance.blend import ScopeBlendMode
-from rankblend.stores.layers import LayerPolicy
-from rankblend.stores.protocol import Key, Reason, Seed, Store, StoreQuery
+from rankblend.stores.numbered import NumberedIds
+from rankblend.stores.protocol import Seed, Store, StoreQuery
 
-__all__ = ["Asked", "barred_layers", "masked", "permitted_positions", "reads"]
+__all__ = ["Asked", "reads"]
 
 
 class Asked:
@@ -29,18 +29,16 @@ class Asked:
         self._limited: dict[frozenset[str], StoreQuery] = {}
         self.seeded: dict[str, StoreQuery] = {}
         self.query = self._without(frozenset())
-        needed, scored = question.profile.evidence_needed, question.profile.evidence_scored
-        working = {n: s for n, s in engine.stores.items() if n not in engine.behind}
-        self.observers = {n: store for n, store in working.items() if reads(needed, n, store.emits)}
-        self.proposers = {
-            name: store
-            for name, store in working.items()
-            if (name in CATALOG_STORES if question.blank else reads(scored, name, store.emits))
-        }
+        observers, proposers = asked_stores(question.profile, engine.emits)
+        working = {n: store for n, store in engine.stores.items() if n not in engine.behind}
+        self.observers = {n: store for n, store in working.items() if n in observers}
+        if question.blank:
+            proposers = frozenset(CATALOG_STORES)
+        self.proposers = {n: store for n, store in working.items() if n in proposers}
 
     def query_for(self, store: Store) -> StoreQuery:
         """The query, without memories of layers that may contribute nothing this store emits."""
-        return self._without(barred_layers(self.engine, store))
+        return self._without(self.engine.permissions.barred(store))
 
     def seeded_query_for(self, store: Store, seeds: tuple[Seed, ...]) -> StoreQuery:
         """The query with seeds, one object for both phases: a graph keeps its walk by query."""
@@ -64,51 +62,73 @@ class Asked:
             return None
         return range(max(len(scope) for scope in self.question.scopes))
 
-    def checked(self, store: str, ids: Sequence[str]) -> list[str]:
-        """A store's proposals; what it may not propose is an error, whatever else holds.
+    def known(
+        self, proposals: Mapping[str, Proposals]
+    ) -> tuple[Mapping[str, Proposals], dict[str, int]]:
+        """What the stores propose; what one may not propose is an error, whatever else holds.
 
         A store of the user's answers a query "as of" a time from the present: what this query sees
         now and did not see then is left out.
+
+        Returns:
+            The proposals, and the serial of each memory among them.
 
         Raises:
             MemoryContractError: Something else than ids, or an id that is not visible to this query
                 or unknown: the same words for both, so that neither tells that it exists.
         """
-        if not all(isinstance(identifier, str) for identifier in ids):
-            raise MemoryContractError(f"store {store!r}: expected ids as text from propose")
-        found = self.engine.view.locate(self.query, ids)
-        missing = [i for i, key in zip(ids, found, strict=True) if key is None]
+        lists = [(name, ids) for name, levels in proposals.items() for ids in levels.values()]
+        if all(isinstance(ids, NumberedIds) for _, ids in lists):
+            everything: Sequence[str] = NumberedIds.joined(ids for _, ids in lists)  # type: ignore[misc]
+        else:
+            everything = [i for name, ids in lists for i in _texts(name, ids)]
+        serials = self.engine.view.serials_of(self.query, everything)
+        serial_of = dict(zip(everything, serials.tolist(), strict=True))
+        if serials.min(initial=0) >= 0:
+            return proposals, serial_of
+        known = {
+            name: {level: self._without_late(name, ids, serial_of) for level, ids in levels.items()}
+            for name, levels in proposals.items()
+        }
+        return known, serial_of
+
+    def _without_late(
+        self, store: str, ids: Sequence[str], serial_of: Mapping[str, int]
+    ) -> Sequence[str]:
+        missing = [identifier for identifier in ids if serial_of[identifier] < 0]
         if missing and self.engine.present is not None:
-            present = self.engine.present.locate(evolve(self.query, admitted=None), missing)
-            missing = [i for i, key in zip(missing, present, strict=True) if key is None]
+            query = evolve(self.query, admitted=None)
+            now = self.engine.present.serials_of(query, missing)
+            missing = [i for i, serial in zip(missing, now.tolist(), strict=True) if serial < 0]
         if missing:
             raise MemoryContractError(
                 f"store {store!r} proposed a memory that is not visible to this query or unknown; "
                 "a store applies visibility and query.admitted before the limit, and drops what "
                 "was removed"
             )
-        return [i for i, key in zip(ids, found, strict=True) if key is not None]
-
-    def keys(self, ids: Sequence[str]) -> tuple[Key, ...]:
-        """The memory behind each checked id."""
-        return tuple(key for key in self.engine.view.locate(self.query, ids) if key is not None)
+        return [identifier for identifier in ids if serial_of[identifier] >= 0]
 
     def sees(self, identifier: str) -> bool:
         """Whether the query may see a memory of this id, now."""
-        return self.engine.view.locate(self.query, [identifier])[0] is not None
+        return bool(self.engine.view.serials_of(self.query, [identifier])[0] >= 0)
 
 
-def barred_layers(engine: Engine, store: Store) -> frozenset[str]:
-    """Layers whose policy permits nothing that a store emits: it is not asked about them."""
-    return frozenset(
-        layer
-        for layer, policy in engine.layers.items()
-        if not any(_permits(policy, store, name) for name in store.emits)
+def _texts(store: str, ids: Sequence[object]) -> list[str]:
+    texts = [each for each in ids if isinstance(each, str)]
+    if len(texts) < len(ids):
+        raise MemoryContractError(f"store {store!r}: expected ids as text from propose")
+    return texts
+
+
+@lru_cache(maxsize=256)
+def asked_stores(
+    profile: RankingProfile, emits: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the stores a profile has observe, and propose."""
+    return (
+        frozenset(name for name, given in emits if reads(profile.evidence_needed, name, given)),
+        frozenset(name for name, given in emits if reads(profile.evidence_scored, name, given)),
     )
-
-
-def _permits(policy: LayerPolicy, store: Store, evidence: str) -> bool:
-    return policy.permits(evidence) or policy.permits(f"{store.name}.{evidence}")
 
 
 def reads(evidence: Iterable[str], store: str, emits: Sequence[str]) -> bool:
@@ -120,25 +140,3 @@ def reads(evidence: Iterable[str], store: str, emits: Sequence[str]) -> bool:
         bare in emits and qualifier in ("", store)
         for qualifier, _, bare in (name.rpartition(".") for name in evidence)
     )
-
-
-def permitted_positions(engine: Engine, store: Store, layers: Sequence[str]) -> NDArray[np.int64]:
-    """Candidates a store is asked about: nothing is read that a layer may not contribute."""
-    barred = barred_layers(engine, store)
-    if not barred:
-        return np.arange(len(layers))
-    return np.array([i for i, layer in enumerate(layers) if layer not in barred], np.int64)
-
-
-def masked(
-    engine: Engine, store: Store, column: EvidenceColumn, emitted: str, layers: Sequence[str]
-) -> EvidenceColumn:
-    """A column without the values of memories whose layer may not contribute this evidence."""
-    forbidden = {
-        layer for layer, policy in engine.layers.items() if not _permits(policy, store, emitted)
-    }
-    if forbidden:
-        hidden = np.array([layer in forbidden for layer in layers], np.bool_)
-        column.values[hidden] = np.nan
-        column.reasons[hidden] = Reason.NOT_PERMITTED
-    return column

@@ -37,6 +37,11 @@ class Request:
     during: str
     call: Callable[[], object]
 
+    @property
+    def whom(self) -> tuple[str, bool]:
+        """Who is asked: a store, or the embedder, which a store may be called like."""
+        return self.store, self.during == "embed"
+
 
 @frozen
 class Failure:
@@ -78,7 +83,7 @@ def drive(
 
     Without a time-out every store is called directly. With one, or when it may be abandoned, the
     stores of a round run side by side in threads; whoever has not answered when the time is over is
-    no longer waited for.
+    no longer waited for, and not asked again in this recall: its time-out is its answer.
 
     Args:
         recall: The recall.
@@ -90,6 +95,7 @@ def drive(
         CancelledError: It was abandoned.
     """
     outcomes: list[Outcome] | None = None
+    late: dict[tuple[str, bool], Outcome] = {}
     try:
         while True:
             try:
@@ -100,15 +106,18 @@ def drive(
             if timeout is None and abandoned is None:
                 outcomes = [_called(request, request.call, strict=strict) for request in requests]
                 continue
-            running = [in_thread(request.call) for request in requests]
+            asked = [request for request in requests if request.whom not in late]
+            running = [in_thread(request.call) for request in asked]
             _wait(running, timeout, abandoned)
             answered = [future.done() for future in running]
-            outcomes = [
-                _called(request, future.result, strict=strict)
-                if in_time
-                else _late(request, timeout or 0.0, strict=strict)
-                for request, future, in_time in zip(requests, running, answered, strict=True)
-            ]
+            answers = dict(late)
+            for request, future, in_time in zip(asked, running, answered, strict=True):
+                if in_time:
+                    answers[request.whom] = _called(request, future.result, strict=strict)
+                else:
+                    answers[request.whom] = _late(request, timeout or 0.0, strict=strict)
+                    late[request.whom] = answers[request.whom]
+            outcomes = [answers[request.whom] for request in requests]
     finally:
         recall.close()
 

@@ -9,7 +9,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError
-from rankblend.stores.protocol import Key, Reason
+from rankblend.stores.protocol import Key, Keys, Reason
 
 __all__ = ["Candidates", "EvidenceColumn", "group_equivalents"]
 
@@ -58,7 +58,7 @@ class Candidates:
             recording makes those of a smaller pool. None and empty where nobody kept them.
     """
 
-    keys: tuple[Key, ...]
+    keys: Sequence[Key]
     distances: NDArray[np.int64]
     layers: tuple[str, ...]
     evidence: Mapping[str, tuple[EvidenceColumn, ...]]
@@ -70,7 +70,11 @@ class Candidates:
     ids: tuple[str, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "ids", tuple(key.id for key in self.keys))
+        keys = self.keys
+        ids = keys.ids if isinstance(keys, Keys) else [key.id for key in keys]
+        object.__setattr__(self, "ids", tuple(ids))
+        if len(set(self.ids)) < len(self.ids):
+            raise InvalidArrayError("keys", "distinct ids", "one more than once")
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -95,7 +99,13 @@ def group_equivalents(
     Returns:
         int64, shape (n,): for each candidate the least position in its group.
     """
-    parent = list(range(len(ids)))
+    if not verified and len(set(np.asarray(digests).tolist())) == len(ids):
+        return np.arange(len(ids))
+    _, first, which = np.unique(digests, return_index=True, return_inverse=True)
+    labels: NDArray[np.int64] = first[which].astype(np.int64)
+    if not verified:
+        return labels
+    parent = labels.tolist()
 
     def find(position: int) -> int:
         while parent[position] != position:
@@ -103,16 +113,9 @@ def group_equivalents(
             position = parent[position]
         return position
 
-    def join(a: int, b: int) -> None:
-        a, b = find(a), find(b)
-        parent[max(a, b)] = min(a, b)
-
-    first: dict[int, int] = {}
-    for position, digest in enumerate(digests):
-        join(position, first.setdefault(int(digest), position))
-    if verified:
-        position_of = {identifier: position for position, identifier in enumerate(ids)}
-        for a, b in verified:
-            if a in position_of and b in position_of:
-                join(position_of[a], position_of[b])
+    position_of = {identifier: position for position, identifier in enumerate(ids)}
+    for a, b in verified:
+        if a in position_of and b in position_of:
+            low, high = sorted((find(position_of[a]), find(position_of[b])))
+            parent[high] = low
     return np.array([find(position) for position in range(len(ids))], np.int64)

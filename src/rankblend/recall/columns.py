@@ -14,7 +14,7 @@ __all__ = ["read_column"]
 
 
 def read_column(
-    store: Store, emitted: str, outcome: Outcome, positions: NDArray[np.int64], n: int
+    store: Store, emitted: str, outcome: Outcome, positions: NDArray[np.int64] | None, n: int
 ) -> EvidenceColumn:
     """One evidence of one store.
 
@@ -22,7 +22,7 @@ def read_column(
         store: Who was asked.
         emitted: Name of the evidence.
         outcome: What came of asking.
-        positions: int64, shape (m,): the candidates it was asked about.
+        positions: int64, shape (m,): the candidates it was asked about; None: all.
         n: How many candidates there are.
 
     Returns:
@@ -41,7 +41,7 @@ def read_column(
         )
     if emitted not in observation.columns:
         return EvidenceColumn.absent(store.name, n, Reason.NOT_EMITTED)
-    column = EvidenceColumn.absent(store.name, n, Reason.NOT_PERMITTED)
+    asked = n if positions is None else positions.size
     try:
         values = np.asarray(observation.columns[emitted])
         reasons = np.asarray(observation.reason(emitted))
@@ -50,13 +50,17 @@ def read_column(
     # Text that looks like a number is none: whoever stores it may mean something else by it.
     if values.size and (values.dtype.kind not in "fiu" or reasons.dtype.kind not in "iu"):
         raise _no_numbers(store, emitted)
-    if not values.shape == reasons.shape == positions.shape:
+    if not values.shape == reasons.shape == (asked,):
         raise MemoryContractError(
-            f"store {store.name!r}: expected {positions.size} values of {emitted!r}, "
-            f"got {values.shape}"
+            f"store {store.name!r}: expected {asked} values of {emitted!r}, got {values.shape}"
         )
-    if reasons.size and not 0 <= reasons.min() <= reasons.max() < len(Reason):
+    # Reasons nobody gave were made from the values.
+    given = reasons if emitted in observation.reasons else reasons[:0]
+    if given.size and not 0 <= given.min() <= given.max() < len(Reason):
         raise MemoryContractError(f"store {store.name!r}: unknown reasons for {emitted!r}")
+    if positions is None:
+        return EvidenceColumn(store.name, values.astype(np.float64), reasons.astype(np.int8))
+    column = EvidenceColumn.absent(store.name, n, Reason.NOT_PERMITTED)
     column.values[positions], column.reasons[positions] = values, reasons
     return column
 

@@ -144,7 +144,8 @@ def smallest_swap(ranking: Ranking, first: str, second: str) -> Swap | None:
     Raises:
         InvalidArgumentError: One of the two was not scored in this recall, or both are one.
     """
-    if not (isinstance(first, str) and isinstance(second, str)):
+    named: tuple[object, object] = (first, second)
+    if not all(isinstance(identifier, str) for identifier in named):
         raise InvalidArgumentError("swap: expected the ids of two memories as text")
     if first == second:
         raise InvalidArgumentError("swap: expected the ids of two memories, got one twice")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError, MemoryContractError
-from rankblend.profiles import RankingProfile
+from rankblend.profiles import RankingProfile, SignalRecipe
 from rankblend.recall.candidates import Candidates, EvidenceColumn
-from rankblend.relevance.curves import apply_curve, apply_curve_details
+from rankblend.relevance.curves import apply_curve, apply_steps, as_signals
 from rankblend.relevance.evidence import Evidence
 from rankblend.relevance.signals import SignalTable
 from rankblend.stores.protocol import Reason
@@ -65,24 +66,66 @@ def derive(profile: RankingProfile, candidates: Candidates) -> Derived:
         MemoryContractError: Two stores disagree on a signal whose merge rule is ``error``, or a
             store gave evidence outside its range.
     """
-    n = len(candidates)
+    recipes = _derivations(profile)
+    told: dict[tuple[str, str], NDArray[np.bool_]] = {}
+    sources = [
+        source
+        for each in recipes
+        if not each.recipe.of
+        for source in _sources(each, candidates, told)
+    ]
+    offered = _offered(sources)
     values: dict[str, NDArray[np.float64]] = {}
     reasons: dict[str, NDArray[np.int8]] = {}
-    told: dict[tuple[str, str], NDArray[np.bool_]] = {}
-    for name in profile.signals_needed:
-        recipe = profile.signals[name]
-        if recipe.of:
-            made_of = [values[other] for other in recipe.of]
-            values[name] = apply_curve(recipe.curve, made_of, profile.kinds(name))
-            reasons[name] = _reason_of_first([reasons[other] for other in recipe.of], values[name])
+    for each in recipes:
+        name, of = each.name, each.recipe.of
+        if of:
+            made_of = [values[other] for other in of]
+            values[name] = apply_curve(each.recipe.curve, made_of, each.kinds)
+            reasons[name] = _reason_of_first([reasons[other] for other in of], values[name])
         else:
-            sources = _sources(profile, name, candidates, told)
-            values[name], reasons[name] = _merge(name, sources, n, recipe.merge)
-    own = np.arange(n)
+            given = offered.get(name, [])
+            values[name], reasons[name] = _merge(name, given, len(candidates), each.recipe.merge)
     names = tuple(values)
-    matrix = np.column_stack([values[name] for name in names]) if names else np.empty((n, 0))
-    table = SignalTable(candidates.ids, names, matrix)
-    return Derived(table, reasons, dict.fromkeys(names, own), told)
+    matrix = np.empty((len(candidates), len(names)), order="F")  # read column by column
+    for at, column in enumerate(values.values()):
+        matrix[:, at] = column
+    table = SignalTable.of_checked(candidates.ids, names, matrix)
+    return Derived(table, reasons, dict.fromkeys(names, np.arange(len(candidates))), told)
+
+
+@frozen(eq=False)
+class _Derivation:
+    """How one signal is derived, with what is looked up once for each profile.
+
+    Args:
+        name: The signal.
+        recipe: Its recipe.
+        kinds: What its curve reads.
+        evidence: The store (empty: any) and bare name of each evidence.
+    """
+
+    name: str
+    recipe: SignalRecipe
+    kinds: tuple[Evidence, ...]
+    evidence: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=64)
+def _derivations(profile: RankingProfile) -> tuple[_Derivation, ...]:
+    """The signals a profile needs, each after those it is made of."""
+    return tuple(
+        _Derivation(
+            name,
+            profile.signals[name],
+            profile.kinds(name),
+            tuple(
+                (store, bare)
+                for store, _, bare in (e.rpartition(".") for e in profile.signals[name].evidence)
+            ),
+        )
+        for name in profile.signals_needed
+    )
 
 
 def collapse(
@@ -127,6 +170,8 @@ def collapse(
 def _representatives(candidates: Candidates) -> NDArray[np.int64]:
     """For each candidate the one that stands for its group: the nearest, then the least id."""
     stands_for = np.arange(len(candidates))
+    if np.array_equal(candidates.groups, stands_for):
+        return stands_for
     _, group, sizes = np.unique(candidates.groups, return_inverse=True, return_counts=True)
     several = np.flatnonzero(sizes[group] > 1)
     best: dict[int, int] = {}
@@ -138,32 +183,61 @@ def _representatives(candidates: Candidates) -> NDArray[np.int64]:
     return stands_for
 
 
+@frozen(eq=False)
+class _Source:
+    """One signal as one store gives it, its curve applied."""
+
+    derivation: _Derivation
+    store: str
+    values: NDArray[np.float64]
+    reasons: NDArray[np.int8]  # of the evidence
+
+
 def _sources(
-    profile: RankingProfile,
-    name: str,
+    derivation: _Derivation,
     candidates: Candidates,
     told: dict[tuple[str, str], NDArray[np.bool_]],
-) -> list[tuple[NDArray[np.float64], NDArray[np.int8]]]:
+) -> Iterator[_Source]:
     """The curve of a recipe over each store that emits its first evidence, remarks into ``told``."""
-    n, recipe = len(candidates), profile.signals[name]
-    meanings = profile.kinds(name)
-    sources = []
-    for leading in _columns(candidates, recipe.evidence[0]):
+    n, name = len(candidates), derivation.name
+    for leading in _columns(candidates, *derivation.evidence[0]):
         inputs = [leading.values]
-        for other in recipe.evidence[1:]:
-            same = [c for c in _columns(candidates, other) if c.store == leading.store]
+        for other in derivation.evidence[1:]:
+            same = [c for c in _columns(candidates, *other) if c.store == leading.store]
             inputs.append(same[0].values if same else np.full(n, np.nan))
-        for kind, column in zip(meanings, inputs, strict=True):
+        for kind, column in zip(derivation.kinds, inputs, strict=True):
             _check_range(leading.store, kind, column, candidates.ids)
         try:
-            signal, remarks = apply_curve_details(recipe.curve, inputs, meanings)
+            values, remarks = apply_steps(derivation.recipe.curve, inputs, derivation.kinds)
         except InvalidArrayError as error:
             raise MemoryContractError(f"store {leading.store!r}: {error}") from error
-        why = np.where(leading.reasons == _PRESENT, _NOT_APPLICABLE, leading.reasons)
-        sources.append((signal, np.where(np.isnan(signal), why, _PRESENT)))
+        yield _Source(derivation, leading.store, values, leading.reasons)
         for remark, holds in remarks.items():
             told.setdefault((name, remark), holds)
-    return sources
+
+
+def _offered(
+    sources: Sequence[_Source],
+) -> dict[str, list[tuple[NDArray[np.float64], NDArray[np.int8]]]]:
+    """Signal → what each store offers for it, with reasons; all of them at once."""
+    if not sources:
+        return {}
+    try:
+        signals = as_signals([s.values for s in sources], [s.derivation.kinds for s in sources])
+    except InvalidArrayError:
+        for source in sources:  # whose it is
+            try:
+                as_signals([source.values], [source.derivation.kinds])
+            except InvalidArrayError as error:
+                raise MemoryContractError(f"store {source.store!r}: {error}") from error
+        raise
+    why = np.array([source.reasons for source in sources])
+    why[why == _PRESENT] = _NOT_APPLICABLE
+    why[~np.isnan(signals)] = _PRESENT
+    offered: dict[str, list[tuple[NDArray[np.float64], NDArray[np.int8]]]] = {}
+    for source, values, reasons in zip(sources, signals, why, strict=True):
+        offered.setdefault(source.derivation.name, []).append((values, reasons))
+    return offered
 
 
 def _check_range(
@@ -183,10 +257,9 @@ def _check_range(
         )
 
 
-def _columns(candidates: Candidates, evidence: str) -> tuple[EvidenceColumn, ...]:
-    store, dot, name = evidence.rpartition(".")
+def _columns(candidates: Candidates, store: str, name: str) -> tuple[EvidenceColumn, ...]:
     columns = candidates.evidence.get(name, ())
-    return tuple(c for c in columns if c.store == store) if dot else columns
+    return tuple(c for c in columns if c.store == store) if store else columns
 
 
 def _merge(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError
+from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.recall.equivalents import Equivalents
-from rankblend.recall.lock import SharedLock
+from rankblend.recall.lock import SharedLock, asked_by
+from rankblend.recall.permissions import Permissions
 from rankblend.relevance.evidence import is_identifier
 from rankblend.relevance.scope import Scope
 from rankblend.stores.activity import ActivityStore
@@ -46,9 +48,12 @@ class Engine:
 
     Attributes:
         stores: By name.
+        emits: Name and evidence of each store.
+        permissions: What the layers may contribute.
         present: Of an engine for the past: the memories of today.
         behind: Stores that failed to follow a write → class name of what they raised; they count
             as failed.
+        unread: Stores that hold nothing yet: they are filled when they are first asked.
 
     Raises:
         InvalidArgumentError: Store names are no identifiers or not unique.
@@ -71,9 +76,12 @@ class Engine:
             raise InvalidArgumentError(problems)
         self.view = view
         self.layers = layers
+        self.permissions = Permissions(layers)
         self.present: MemoryView | None = None
         self.stores: dict[str, Store] = dict(zip(names, everyone, strict=True))
+        self.emits = tuple((store.name, tuple(store.emits)) for store in everyone)
         self.behind: dict[str, str] = {}
+        self.unread: set[str] = set()
         self.equivalents = Equivalents()
         self.lock = SharedLock()
 
@@ -100,22 +108,25 @@ class Engine:
         self.equivalents.remove_edges(edges_removed)
         self.equivalents.put_edges(edges)
         for name, store in self.stores.items():
-            if name in without:
+            if name in without or name in self.unread:
                 continue
-            try:
-                if isinstance(store, SupportsWrite):
-                    if removed:
-                        store.remove(removed)
-                    if changed:
-                        store.add(changed)
-                if isinstance(store, GraphStore):
-                    if edges_removed:
-                        store.remove_edges(edges_removed)
-                    if edges:
-                        store.add_edges(edges)
-            except Exception as error:
-                # Whatever it was: it is written, and the other stores must learn of it.
-                self.behind[name] = type(error).__name__
+            calls: list[Callable[[], object]] = []
+            if isinstance(store, SupportsWrite):
+                calls += [partial(store.remove, removed)] if removed else []
+                calls += [partial(store.add, changed)] if changed else []
+            if isinstance(store, GraphStore):
+                calls += [partial(store.remove_edges, edges_removed)] if edges_removed else []
+                calls += [partial(store.add_edges, edges)] if edges else []
+            self.tell(name, *calls)
+
+    def tell(self, name: str, *calls: Callable[[], object]) -> None:
+        """Have a store take in something; one that fails counts as failed from now on."""
+        try:
+            for call in calls:
+                asked_by(self.lock, call)()
+        except Exception as error:
+            # Whatever it was: it is written, and the other stores must learn of it.
+            self.behind[name] = type(error).__name__
 
     def graphs(self) -> Iterator[GraphStore]:
         """The graph stores among the stores."""
@@ -153,7 +164,21 @@ class Engine:
         """See what was written elsewhere; nothing is, in the past."""
 
     def close(self) -> None:
-        """Close the stores: all of them, also when one of them raises."""
+        """Close the stores: all of them, also when one of them raises.
+
+        Raises:
+            StoreError: One of them could not be closed.
+        """
         with ExitStack() as closing:
-            for store in self.stores.values():
-                closing.callback(store.close)
+            for name, store in self.stores.items():
+                closing.callback(_close, name, store)
+
+
+def _close(name: str, store: Store) -> None:
+    try:
+        store.close()
+    except Exception as error:
+        raise StoreError(
+            f"store {name!r} failed to close ({type(error).__name__}); the memory is closed and "
+            "everything written is kept. See what it holds open"
+        ) from error

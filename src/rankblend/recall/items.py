@@ -29,6 +29,7 @@ _DEFAULTS: Mapping[str, object] = {
 }  # fmt: skip
 _LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
 _MANY_USES = 2**31
+_ANY_MAPPING = (dict, Mapping)  # dict first: asking an abstract class takes ten times as long
 _LINK = ("source", "target", "kind", "weight", "verified", "at")
 
 
@@ -39,10 +40,12 @@ class Item:
     Attributes:
         record: It, with the vector it brings, float32 of unit length, or None.
         where: What problems with it start with: ``items[3].``, ``file.jsonl:4: `` or nothing.
+        dated: Whether it says itself since when it is valid.
     """
 
     record: Record
     where: str = ""
+    dated: bool = True
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
@@ -65,10 +68,10 @@ def read_items(items: object, *, now: float, named: bool) -> list[Item]:
     found = []
     given = list(_several(problems, "items", items))
     units = arguments.ordinary_vectors(
-        [item.get("vector") if isinstance(item, Mapping) else None for item in given]
+        [item.get("vector") if isinstance(item, _ANY_MAPPING) else None for item in given]
     )
     for position, (item, unit) in enumerate(zip(given, units, strict=True)):
-        if not isinstance(item, Mapping):
+        if not isinstance(item, _ANY_MAPPING):
             problems.add(f"items[{position}]: expected a mapping of the arguments of remember")
             continue
         where = f"items[{position}]." if named else ""
@@ -92,9 +95,12 @@ def read_item(
     ``unit`` is its vector, where `arguments.ordinary_vectors` has read it already.
     """
     before = len(problems.found)
-    for name in (name for name in item if name not in _DEFAULTS):
+    unknown = [name for name in item if name not in _DEFAULTS]
+    for name in unknown:
         problems.add(f"{where}{named(name)}: no such argument of remember")
-    given: dict[str, Any] = {**_DEFAULTS, **{k: v for k, v in item.items() if k in _DEFAULTS}}
+    given: dict[Any, Any] = {**_DEFAULTS, **item}
+    for name in unknown:
+        del given[name]
     vector = given.pop("vector")
     if unit is None:
         unit = arguments.read_vector(problems, f"{where}vector", vector)
@@ -104,8 +110,9 @@ def read_item(
     problems.integer(f"{where}uses", uses, least=0)
     if isinstance(uses, int) and uses >= _MANY_USES:
         problems.add(f"{where}uses: expected fewer than {_MANY_USES:,}")
+    dated = given["at"] is not None
     record = _read_record(problems, where, now=now, uses=uses or 0, vector=unit, **given)
-    return None if record is None or len(problems.found) > before else Item(record, where)
+    return None if record is None or len(problems.found) > before else Item(record, where, dated)
 
 
 def read_edges(links: object, scope: object) -> list[Edge]:
@@ -231,6 +238,8 @@ def _is_control(char: str) -> bool:
 
 
 def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...]:
+    if isinstance(value, tuple) and not value:
+        return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         problems.add(f"{name}: expected a sequence of ids or Links")
         return ()

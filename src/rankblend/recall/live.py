@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -16,13 +17,15 @@ from rankblend.embedders import Embedded
 from rankblend.errors import CacheWarning, StoreError
 from rankblend.recall.embedding import stored_dimension
 from rankblend.recall.engine import CATALOG_STORES, Engine
-from rankblend.recall.equivalents import Equivalents
+from rankblend.recall.equivalents import EQUIVALENT, Equivalents
 from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog import Catalog, Changes
+from rankblend.stores.catalog import Catalog
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.latest import latest
 from rankblend.stores.layers import LayerPolicy
-from rankblend.stores.protocol import Edge, Key, Record, Store
+from rankblend.stores.protocol import Edge, Key, Record, Store, SupportsWrite
+from rankblend.stores.rows import ScopedRows
 from rankblend.stores.vectors import VectorStore
 
 __all__ = ["LiveEngine"]
@@ -56,13 +59,11 @@ class LiveEngine(Engine):
     def load(self) -> None:
         """Fill every store from the catalog, from what it kept there where that is still good."""
         with self.lock.writing():
+            self.unread = {graph.name for graph in self.graphs()}
             with self._showing():
-                restored = self._restore()
-                self._fill(without=frozenset(restored))
-                for name, missed in restored.items():
-                    others = frozenset(self.stores) - {name}
-                    self.follow(changed=missed.changed, removed=missed.removed, without=others)
+                self._fill()
             self._catch_up()
+        self._warn_if_behind()
 
     def save(self) -> None:
         """Keep what is slow to rebuild (tokenized texts) for the next opening."""
@@ -71,10 +72,11 @@ class LiveEngine(Engine):
         for name, store in self.stores.items():
             if not isinstance(store, KeywordStore) or name in self.behind:
                 continue
-            # A file that cannot be written now (read-only, full, busy) has lost nothing by it.
+            # A file that cannot be written now (read-only, full, busy) has lost nothing by it, and
+            # nobody waits for that.
             with suppress(StoreError):
-                kept = self.catalog.load_cache(name)
-                if len(store) and (kept is None or kept[0] != self.catalog.generation):
+                self.catalog.stop_waiting()
+                if len(store) and self.catalog.cache_is_due(name):
                     self.catalog.save_cache(name, store.snapshot())
 
     def distrust(self) -> None:
@@ -82,6 +84,15 @@ class LiveEngine(Engine):
         self._torn = True
 
     def refresh(self) -> None:
+        """Get ready to be asked: `catch_up`, and fill the stores that nobody asked before."""
+        self.catch_up()
+        if self.unread:
+            with self.lock.writing():
+                self._catch_up()
+                self._read_graphs(self.unread)
+                self.unread = set()
+
+    def catch_up(self) -> None:
         """See what other processes have written since the last look; cheap when nothing was."""
         if self._torn or self._shown != self.catalog.generation or not self.catalog.is_current():
             with self.lock.writing():
@@ -94,14 +105,17 @@ class LiveEngine(Engine):
         edges: Sequence[Edge] = (),
         embedder: str | None = None,
         dimension: int | None = None,
+        undated: AbstractSet[int] = frozenset(),
     ) -> list[Record]:
         """Store memories and links durably, in one transaction, and show them to every store."""
         with self.lock.writing():
             self._catch_up()
-            stored = self.catalog.put(records, edges=edges, embedder=embedder, dimension=dimension)
-            latest = list({record.key: record for record in stored}.values())
+            stored = self.catalog.put(
+                records, edges=edges, embedder=embedder, dimension=dimension, undated=undated
+            )
+            changed = [stored[at] for at in latest(stored, ordered=True)]
             with self._showing():
-                self.follow(changed=latest, edges=edges)
+                self.follow(changed=changed, edges=edges)
         self._warn_if_behind()
         return stored
 
@@ -204,18 +218,6 @@ class LiveEngine(Engine):
         finally:
             self.catalog.close()
 
-    def _restore(self) -> dict[str, Changes]:
-        """Stores that could be restored from what they kept → what was written since."""
-        restored = {}
-        for name, store in self.stores.items():
-            if isinstance(store, KeywordStore):
-                kept = self.catalog.load_cache(name)
-                if kept is not None:
-                    missed = self.catalog.changes(kept[0])
-                    if missed.complete and store.restore(kept[1]):
-                        restored[name] = missed
-        return restored
-
     @contextmanager
     def _showing(self) -> Iterator[None]:
         """Stores while they are shown what the catalog holds.
@@ -263,13 +265,45 @@ class LiveEngine(Engine):
                 self.stores[name] = store.fresh()
                 self.behind.pop(name, None)
         self._fill()
+        self._read_graphs({graph.name for graph in self.graphs()} - self.unread)
 
-    def _fill(self, *, without: frozenset[str] = frozenset()) -> None:
-        """Show the stores everything there is; the caller holds the lock for writing."""
-        for records in _batched(self.catalog.iter_records(), _BATCH):
-            self.follow(changed=records, without=without)
-        for edges in _batched(self.catalog.iter_edges(), _BATCH):
-            self.follow(edges=edges)
+    def _fill(self) -> None:
+        """Show the stores but graphs everything there is; the caller holds the lock for writing."""
+        rows = self.catalog.rows()
+        knowing = {graph.name for graph in self.graphs()}
+        for name, store in self.stores.items():
+            if isinstance(store, VectorStore) and not len(store):
+                read = partial(self.catalog.load_vectors, rows.serials)
+                self.tell(name, partial(store.load, rows.shared(), read))
+                knowing.add(name)
+            elif isinstance(store, KeywordStore) and self._restore(store, rows):
+                knowing.add(name)
+        if any(isinstance(s, SupportsWrite) for n, s in self.stores.items() if n not in knowing):
+            for records in _batched(self.catalog.iter_records(), _BATCH):
+                self.follow(changed=records, without=frozenset(knowing))
+        self.equivalents.put(self.catalog.linked(EQUIVALENT))
+        self.equivalents.put_edges(self.catalog.iter_edges(kind=EQUIVALENT))
+
+    def _restore(self, store: KeywordStore, rows: ScopedRows) -> bool:
+        """Fill a store from what it kept in the catalog, unless that is of no use any more."""
+        kept = self.catalog.load_cache(store.name)
+        if kept is None:
+            return False
+        generation, data = kept
+        current = generation == self.catalog.generation
+        missed = self.catalog.changes(generation)
+        if not (missed.complete and store.restore(data, rows=rows.shared() if current else None)):
+            self.catalog.discard_cache(store.name)
+            return False
+        others = frozenset(self.stores) - {store.name}
+        self.follow(changed=missed.changed, removed=missed.removed, without=others)
+        return True
+
+    def _read_graphs(self, names: AbstractSet[str]) -> None:
+        for graph in self.graphs():
+            if graph.name in names:
+                rows, edges = self.catalog.rows(), list(self.catalog.iter_edges())
+                self.tell(graph.name, partial(graph.load, rows, self.catalog.linked(), edges))
 
     def _warn_if_behind(self) -> None:
         for name, kind in self.behind.items():

@@ -19,15 +19,13 @@ _ASKING: ContextVar[tuple[SharedLock, ...]] = ContextVar("rankblend_asking", def
 class SharedLock:
     """A lock that readers share and a writer holds alone.
 
-    Readers may nest (a store's function may recall from the same memory), and may enter and leave
-    in different threads, because an asynchronous recall moves between threads.
+    Reading may nest, inside writing too: a store's function may recall from the same memory.
     """
 
     def __init__(self) -> None:
         self._state = threading.Condition()
-        # One object for each holder, put in and taken out in one step each, so that an interrupt
-        # at any moment leaves nobody behind.
-        self._readers: set[object] = set()
+        # Who holds it: an object for each block → its thread.
+        self._readers: dict[object, int] = {}
         self._writers: dict[object, int] = {}
 
     @contextmanager
@@ -37,11 +35,11 @@ class SharedLock:
         try:
             with self._state:
                 self._state.wait_for(lambda: all(who == own for who in self._writers.values()))
-                self._readers.add(holder)
+                self._readers[holder] = own
             yield
         finally:
             with self._state:
-                self._readers.discard(holder)
+                self._readers.pop(holder, None)
                 self._state.notify_all()
 
     @contextmanager
@@ -49,17 +47,22 @@ class SharedLock:
         """Hold the lock alone.
 
         Raises:
-            MemoryContractError: From inside a store that is being asked: it would wait for itself.
+            MemoryContractError: From inside a store that is being asked, or shown a write: it would
+                wait for itself.
         """
         if self in _ASKING.get():
             raise MemoryContractError(
-                "a store may not write to the memory that is asking it; write after the recall"
+                "a store may not write to the memory that is asking it; write when it is done"
             )
-        holder = object()
+        holder, own = object(), threading.get_ident()
         try:
             with self._state:
+                # This thread is in no block, so what it still holds was left behind by a Ctrl-C.
+                for held in (self._readers, self._writers):
+                    for left in [block for block, who in held.items() if who == own]:
+                        del held[left]
                 self._state.wait_for(lambda: not self._writers and not self._readers)
-                self._writers[holder] = threading.get_ident()
+                self._writers[holder] = own
             yield
         finally:
             with self._state:
@@ -68,7 +71,7 @@ class SharedLock:
 
 
 def asked_by(lock: SharedLock, call: Callable[[], T]) -> Callable[[], T]:
-    """The call of a store, marked as made during a recall, in whichever thread it runs."""
+    """The call of a store, marked as made during a recall or write, in whichever thread it runs."""
 
     def marked() -> T:
         context = copy_context()

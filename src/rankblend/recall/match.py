@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
 
-import numpy as np
 from attrs import field, frozen
 
 from rankblend.errors import InvalidArgumentError
@@ -237,33 +236,38 @@ class Recall:
         }
 
 
-def matches_from(ranking: Ranking, records: Mapping[str, Record]) -> tuple[Match, ...]:
-    """The matches of a ranking; ``records`` holds the shown memories by id."""
-    table = ranking.derived.table
-    contributions = ranking.composition.contributions
+def matches_from(ranking: Ranking, records: Sequence[Record | None]) -> tuple[Match, ...]:
+    """The matches of a ranking; ``records`` holds those of the shown memories, in their order."""
+    shown = ranking.shown
+    positions = ranking.rows[shown]
+    names = tuple(ranking.composition.contributions)
+    rows = zip(
+        records,
+        ranking.scores[shown].tolist(),
+        ranking.rank_scores[shown].tolist(),
+        ranking.candidates.distances[positions].tolist(),
+        ranking.gates[shown].tolist(),
+        ranking.penalties[shown].tolist(),
+        ranking.derived.table.rows(positions),
+        *(column[shown].tolist() for column in ranking.composition.contributions.values()),
+        strict=True,
+    )
     found: list[Match] = []
-    for row in ranking.shown:
-        position = int(ranking.rows[row])
-        record = records.get(ranking.candidates.ids[position])
+    for record, score, rank_score, distance, gate, penalty, signals, *amounts in rows:
         if record is None:  # erased by another process a moment ago
             continue
-        added = {
-            name: float(column[row])
-            for name, column in contributions.items()
-            if not np.isnan(column[row])
-        }
-        penalty = float(ranking.penalties[row])
+        added = {n: amount for n, amount in zip(names, amounts, strict=True) if amount == amount}
         if penalty:
             added["duplicate_penalty"] = -penalty
         found.append(
             Match(
                 StoredMemory.of(record),
                 len(found) + 1,
-                float(ranking.scores[row]),
-                float(ranking.rank_scores[row]),
-                int(ranking.candidates.distances[position]),
-                float(ranking.gates[row]),
-                table.signals(position),
+                score,
+                rank_score,
+                distance,
+                gate,
+                signals,
                 MappingProxyType(added),
             )
         )

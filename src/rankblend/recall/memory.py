@@ -162,7 +162,8 @@ class Memory(MemoryReader):
             maturity: ``settled``, ``provisional`` or None.
             certainty: ``stated``, ``inferred`` or None.
             links: Ids of memories or names of entities, or `Link`s.
-            at: Valid from; None for now.
+            at: Valid from; None for now, or from when the revision it replaces is, where that is
+                later (the clock has gone backwards): without ``at`` it always becomes current.
             expires: Not shown from then on.
             metadata: JSON values, for filters.
             vector: The embedding, shape (d,); None to have the embedder make it.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from rankblend.errors import nearest_name
 from rankblend.recall.arguments import Problems
 from rankblend.relevance.evidence import evidence_names, lookup_evidence
-from rankblend.relevance.values import shown
+from rankblend.relevance.values import named
 from rankblend.stores.layers import LayerPolicy
 from rankblend.stores.protocol import Store
 
@@ -26,7 +26,7 @@ def read_layers(problems: Problems, given: object) -> Mapping[str, LayerPolicy]:
             problems.add(f"layers: expected names, got {type(name).__name__}")
         if not isinstance(policy, LayerPolicy):
             problems.add(
-                f"layers[{shown(name)}]: expected a LayerPolicy, got {type(policy).__name__}"
+                f"layers[{named(name)!r}]: expected a LayerPolicy, got {type(policy).__name__}"
             )
     return given
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from attrs import frozen
 
 from rankblend.stores.protocol import Seed
 
-__all__ = ["SEEDS_PER_STORE", "PooledFrom", "Proposals", "join_proposals", "seeds_from"]
+__all__ = ["SEEDS_PER_STORE", "PooledFrom", "Proposals", "Sources", "join_proposals", "seeds_from"]
 
 SEEDS_PER_STORE = 10
 
@@ -25,17 +26,46 @@ class PooledFrom:
     rank: int
 
 
-def join_proposals(
-    proposals: Mapping[str, Proposals], limit: int
-) -> dict[str, tuple[PooledFrom, ...]]:
+@frozen(eq=False, repr=False, slots=False)
+class Sources(Mapping[str, tuple[PooledFrom, ...]]):
+    """Id → who proposed it, in pool order; worked out when somebody asks for one.
+
+    Args:
+        pool: The ids.
+        lists: Level, store and ids of all proposals.
+    """
+
+    pool: tuple[str, ...]
+    lists: Sequence[tuple[int | None, str, Sequence[str]]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pool)
+
+    def __len__(self) -> int:
+        return len(self.pool)
+
+    def __getitem__(self, identifier: str) -> tuple[PooledFrom, ...]:
+        return self._found[identifier]
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    @cached_property
+    def _found(self) -> dict[str, tuple[PooledFrom, ...]]:
+        found: dict[str, list[PooledFrom]] = {identifier: [] for identifier in self.pool}
+        for level, store, ids in self.lists:
+            for rank, identifier in enumerate(ids, start=1):
+                if identifier in found:
+                    found[identifier].append(PooledFrom(store, level, rank))
+        return {identifier: tuple(sources) for identifier, sources in found.items()}
+
+
+def join_proposals(proposals: Mapping[str, Proposals], limit: int) -> Sources:
     """The union of all proposals, cut at ``limit``, with who proposed each.
 
     One at a time in turn: over the levels, nearest first, and within a level over the stores by
     name, each giving its best id that is not in the pool yet. So no store and no crowded ancestor
     can push the others out.
-
-    Returns:
-        Id → who proposed it, in pool order.
     """
     lists = [
         (level, store, ids)
@@ -44,21 +74,18 @@ def join_proposals(
     ]
     lists.sort(key=lambda entry: (entry[0] is not None, entry[0] or 0, entry[1]))
     pool: dict[str, None] = {}
-    cursors = [iter(ids) for _, _, ids in lists]
-    open_lists = list(range(len(lists)))
-    while open_lists and len(pool) < limit:
-        for which in tuple(open_lists):
-            fresh = next((i for i in cursors[which] if i not in pool), None)
-            if fresh is None:
-                open_lists.remove(which)
-            elif len(pool) < limit:
-                pool[fresh] = None
-    sources: dict[str, list[PooledFrom]] = {identifier: [] for identifier in pool}
-    for level, store, ids in lists:
-        for rank, identifier in enumerate(ids, start=1):
-            if identifier in sources:
-                sources[identifier].append(PooledFrom(store, level, rank))
-    return {identifier: tuple(found) for identifier, found in sources.items()}
+    waiting = [iter(ids) for _, _, ids in lists]
+    while waiting and len(pool) < limit:
+        for ids in tuple(waiting):
+            for identifier in ids:
+                if identifier not in pool:
+                    pool[identifier] = None
+                    break
+            else:
+                waiting.remove(ids)
+            if len(pool) == limit:
+                break
+    return Sources(tuple(pool), lists)
 
 
 def seeds_from(store: str, ids: Sequence[str]) -> list[Seed]:

@@ -81,9 +81,7 @@ class Ruling:
         n = len(self.positions)
         by = [self.by] * n if isinstance(self.by, str) else [ids[at] for at in self.by.tolist()]
         values = [None] * n if self.values is None else self.values.tolist()
-        limits = (
-            self.limits.tolist() if isinstance(self.limits, np.ndarray) else [self.limits] * n
-        )
+        limits = self.limits.tolist() if isinstance(self.limits, np.ndarray) else [self.limits] * n
         return [
             (at, Verdict(self.fate, why, None if value != value else value, limit))
             for at, why, value, limit in zip(

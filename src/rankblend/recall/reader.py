@@ -163,7 +163,7 @@ class MemoryReader:
             problems.add(f"id: expected text, got {type(id).__name__}")
         where = arguments.read_scope(problems, "scope", scope)
         problems.raise_if_any()
-        engine.refresh()
+        engine.catch_up()
         if where is not None:
             key: Key | None = Key(where, id)
             if key is not None and not engine.holds(key):
@@ -189,7 +189,7 @@ class MemoryReader:
     def __len__(self) -> int:
         """How many memories are stored, at all scopes."""
         engine = self._open_engine()
-        engine.refresh()
+        engine.catch_up()
         return len(engine.catalog)
 
     def __bool__(self) -> bool:
@@ -204,7 +204,9 @@ class MemoryReader:
     @property
     def stores(self) -> Mapping[str, Store]:
         """The stores that are asked, by name, in the order in which their proposals become seeds."""
-        return MappingProxyType(self._open_engine().stores)
+        engine = self._open_engine()
+        engine.refresh()
+        return MappingProxyType(engine.stores)
 
     @property
     def embedder(self) -> str | None:

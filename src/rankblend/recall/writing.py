@@ -98,6 +98,7 @@ def write(
             edges=batch.edges,
             embedder=made_by,
             dimension=batch.dimension if whole and empty else None,
+            undated=frozenset(at for at, item in enumerate(batch.items) if not item.dated),
         )
 
 
@@ -115,7 +116,7 @@ def owned_keys(
     wanted = arguments.read_ids(problems, ids)
     where = arguments.read_scope(problems, "scope", scope)
     problems.raise_if_any()
-    engine.refresh()
+    engine.catch_up()
     if where is None:
         return []
     others = [i for i in wanted if not engine.holds(Key(where, i))]

@@ -2,6 +2,8 @@
 
 evidence → (curves) signals → (composers, weights, missing) score → (blend) rank score → (order) rank.
 Everything here is immutable and reads neither clock nor file; the arithmetic is in `kernels`.
+Values, names and arrays are checked and refused with errors of `rankblend.errors`; an argument that
+is no container where one is expected, such as a number in place of a sequence, is Python's TypeError.
 """
 
 from rankblend.relevance.blend import ScopeBlend, ScopeBlendMode

@@ -40,6 +40,7 @@ a cross-encoder's score; ours is divided by the bound of the factors, theirs may
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -190,34 +191,22 @@ def _evaluate(
     *,
     contributions: bool,
 ) -> Composition:
-    composer, policy, overrides = COMPOSERS[node.compose], node.missing, dict(node.absent)
-    names = tuple(name for name, _ in node.weights)
-    standing = policy.value if isinstance(policy, Neutral) else 0.0
-    fills = np.full(len(names), standing if isinstance(policy, Neutral | Zero) else np.nan)
-    counts = np.zeros(len(names), dtype=np.bool_)
-    dropped: dict[str, BoolArray] = {}
-    for at, name in enumerate(names):
-        match overrides.get(name):
-            case Required():
-                fills[at] = np.nan
-                dropped[f"required: {name}"] = np.isnan(columns.get(name, absent))
-            case Zero():
-                fills[at], counts[at] = 0.0, True
-            case Neutral(value=value):
-                fills[at], counts[at] = value, True
+    plan, policy, composer = _plan(node), node.missing, COMPOSERS[node.compose]
+    inputs = tuple([columns.get(name, absent) for name in plan.names])
+    dropped = {f"required: {name}": np.isnan(columns.get(name, absent)) for name in plan.required}
     shrink = policy if isinstance(policy, Shrink) else None
     outcome = composer.evaluate(
         Inputs(
-            names=names,
-            columns=tuple(columns.get(name, absent) for name in names),
-            weights=np.array([weight for _, weight in node.weights]),
-            fills=fills,
-            counts=counts,
+            names=plan.names,
+            columns=inputs,
+            weights=plan.weights,
+            fills=plan.fills,
+            counts=plan.counts,
             all_filled=isinstance(policy, Neutral | Zero),
             strength=shrink.strength if shrink else 0.0,
             prior=shrink.prior if shrink else None,
-            options=dict(node.options),
-            gates={name: columns.get(name, absent) for name in node_inputs(node)},
+            options=plan.options,
+            gates={name: columns.get(name, absent) for name in plan.reads},
             explain=contributions,
         )
     )
@@ -239,7 +228,55 @@ def _evaluate(
         contributions=_frozen_rows(rows),
         additive=composer.additive,
         label=composer.label,
-        children=MappingProxyType({name: made[name] for name in node_inputs(node) if name in made}),
+        children=MappingProxyType({name: made[name] for name in plan.reads if name in made}),
+    )
+
+
+@frozen(eq=False)
+class _Plan:
+    """What a node says about its inputs, as `Inputs` wants it; the same for every pool.
+
+    Args:
+        names, weights, fills, counts, options: As in `Inputs`; not to be written to.
+        required: The inputs without which the node fails.
+        reads: Every name it reads.
+    """
+
+    names: tuple[str, ...]
+    weights: FloatArray
+    fills: FloatArray
+    counts: BoolArray
+    options: Mapping[str, object]
+    required: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def _plan(node: Node) -> _Plan:
+    policy, overrides = node.missing, dict(node.absent)
+    names = tuple(name for name, _ in node.weights)
+    standing = policy.value if isinstance(policy, Neutral) else 0.0
+    fills = np.full(len(names), standing if isinstance(policy, Neutral | Zero) else np.nan)
+    counts = np.zeros(len(names), dtype=np.bool_)
+    for at, name in enumerate(names):
+        match overrides.get(name):
+            case Required():
+                fills[at] = np.nan
+            case Zero():
+                fills[at], counts[at] = 0.0, True
+            case Neutral(value=value):
+                fills[at], counts[at] = value, True
+    weights = np.array([weight for _, weight in node.weights])
+    for array in (weights, fills, counts):
+        array.setflags(write=False)
+    return _Plan(
+        names,
+        weights,
+        fills,
+        counts,
+        dict(node.options),
+        tuple(name for name in names if isinstance(overrides.get(name), Required)),
+        node_inputs(node),
     )
 
 

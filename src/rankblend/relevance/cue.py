@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from rankblend.errors import InvalidArgumentError
 from rankblend.kernels.text import tokens
 
 __all__ = ["cue_overlap"]
@@ -29,6 +30,9 @@ def cue_overlap(
         >>> cue_overlap("alpha beta gamma delta", "Delta!")
         0.25
     """
+    for name, given in (("cue", cue), ("text", text)):
+        if not isinstance(given, str):
+            raise InvalidArgumentError(f"{name}: expected text, got {type(given).__name__}")
     wanted = frozenset(tokenizer(cue))
     if not wanted:
         return 1.0

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, UnknownNameError
 from rankblend.kernels import curves as kernels
 from rankblend.relevance.evidence import Evidence, is_identifier
+from rankblend.relevance.spans import after, hull, interval
 from rankblend.relevance.values import named, shown
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "CurveStep",
     "apply_curve",
     "apply_curve_details",
+    "apply_steps",
+    "as_signals",
     "check_curve",
     "is_batch_relative",
     "parse_curve",
@@ -222,14 +225,14 @@ def check_curve(steps: Sequence[CurveStep], evidence: Sequence[Evidence]) -> lis
             problems.append(f"{first.name} rises with {kind.name}, where less is better")
         elif first.direction == "falling" and kind.relevance and kind.natural_zero:
             problems.append(f"{first.name} falls with {kind.name}, where 0 is no match at all")
-    spans, reached = [_hull([kind]) for kind in evidence], _hull(evidence)
+    spans, reached = [hull([kind]) for kind in evidence], hull(evidence)
     for i, step in enumerate(steps):
         name, needs = step.name, step.curve.needs
-        wanted = f"{name} needs values in {_interval(*needs)}"
+        wanted = f"{name} needs values in {interval(*needs)}"
         problems += [f"{wanted}, {span}; use clip" for span in spans if span.beyond(*needs)]
         if i > 0 and (step.curve.unit or 1 not in step.curve.inputs):
             problems.append(f"{name} can only come first, it reads evidence itself")
-        reached = _after(step, reached)
+        reached = after(step, reached)
         spans = [reached]
     if reached.beyond(0.0, 1.0):
         problems.append(f"{reached}, a signal in [0, 1]; end with clip, saturation or over_max")
@@ -255,20 +258,29 @@ def apply_curve_details(
     steps: Sequence[CurveStep], columns: Sequence[FloatArray], evidence: Sequence[Evidence]
 ) -> tuple[FloatArray, Mapping[str, NDArray[Any]]]:
     """As ``apply_curve``, with what curves tell besides, such as ``uses_parent_prior`` (bool (n,))."""
+    values, told = apply_steps(steps, columns, evidence)
+    return as_signals([values], [evidence])[0], told
+
+
+def apply_steps(
+    steps: Sequence[CurveStep], columns: Sequence[FloatArray], evidence: Sequence[Evidence]
+) -> tuple[FloatArray, Mapping[str, NDArray[Any]]]:
+    """As ``apply_curve_details``, up to `as_signals`, which takes the columns of many curves."""
     given = len(columns)
     if not steps or given != len(evidence) or given not in steps[0].curve.inputs:
         raise InvalidArgumentError(f"curve: expected the columns it reads, got {given} columns")
     told: dict[str, NDArray[Any]] = {}
-    values, names = list(columns), ", ".join(kind.name for kind in evidence)
+    values = list(columns)
     for i, step in enumerate(steps):
         curve, keywords = step.curve, dict[str, Any](step.params)
         if curve.reads_range:
-            span = reduce(lambda span, done: _after(done, span), steps[:i], _hull(evidence))
+            span = reduce(lambda span, done: after(done, span), steps[:i], hull(evidence))
             keywords.update(minimum=span.low, natural_zero=span.zero)
         try:
             result = curve.function(*values, **keywords)
         except InvalidArrayError as error:
-            raise InvalidArrayError(f"{step.name} of {names}", error.expected, error.got) from error
+            where = f"{step.name} of {_named(evidence)}"
+            raise InvalidArrayError(where, error.expected, error.got) from error
         if curve.extras:
             result, *extras = result
             told.update(zip(curve.extras, extras, strict=True))
@@ -277,49 +289,32 @@ def apply_curve_details(
         if len(values) == 1:  # what is absent stays absent, also where a plug-in forgets it
             result = np.where(np.isnan(values[0]), np.nan, result)
         values = [np.asarray(result, dtype=np.float64)]
-    outside = (values[0] < -SLACK) | (values[0] > 1.0 + SLACK)
-    if outside.any():
-        got = f"{values[0][outside][0]:g} in row {int(np.argmax(outside))}"
-        raise InvalidArrayError(f"the signal from {names}", "values in [0, 1] or NaN", got)
-    return kernels.clip(values[0]), MappingProxyType(told)
+    return values[0], MappingProxyType(told)
 
 
-@frozen
-class _Span:
-    """Where the values lie between two steps, and whether 0 means "not at all" there."""
+def as_signals(columns: Sequence[FloatArray], evidence: Sequence[Sequence[Evidence]]) -> FloatArray:
+    """Columns from `apply_steps` as signals: float64, shape (s, n), in [0, 1] or NaN, no −0.0.
 
-    name: str
-    low: float
-    high: float
-    zero: bool = False
-
-    def beyond(self, low: float, high: float) -> bool:
-        return self.low < low or self.high > high
-
-    def __str__(self) -> str:
-        return f"{self.name} lies in {_interval(self.low, self.high)}"
-
-
-def _hull(kinds: Sequence[Evidence]) -> _Span:
-    low, high = min(kind.low for kind in kinds), max(kind.high for kind in kinds)
-    return _Span(kinds[0].name, low, high, all(kind.natural_zero for kind in kinds))
-
-
-def _after(step: CurveStep, span: _Span) -> _Span:
-    """The span behind one step: a curve that only rises or falls takes ends to ends."""
-    curve, name = step.curve, f"the result of {step.name}"
-    if curve.batch_relative or curve.direction == "mixed" or span.beyond(*curve.needs):
-        return _Span(name, 0.0, 1.0, span.zero and curve.batch_relative)
-    ends = np.array([span.low, span.high, 0.0 if span.zero else span.low])
-    low, high, zero = map(float, curve.function(ends, **dict(step.params)))
-    # Of a falling curve 0 is the far end, such as "not reached"; a rising one can keep a zero.
-    is_zero = high == 0.0 if curve.direction == "falling" else span.zero and zero == 0.0
-    return _Span(name, min(low, high), max(low, high), is_zero)
+    Raises:
+        InvalidArrayError: A value out of [0, 1], beyond rounding; names the first such column.
+    """
+    signals = np.array(columns)
+    # Two reductions that pass over NaN; what is within [0, 1] only loses its −0.0.
+    least = np.fmin.reduce(signals, axis=None, initial=0.0)
+    if least < 0.0 or np.fmax.reduce(signals, axis=None, initial=1.0) > 1.0:
+        outside = (signals < -SLACK) | (signals > 1.0 + SLACK)
+        if outside.any():
+            at, row = (int(places[0]) for places in np.nonzero(outside))
+            got = f"{signals[at, row]:g} in row {row}"
+            where = f"the signal from {_named(evidence[at])}"
+            raise InvalidArrayError(where, "values in [0, 1] or NaN", got)
+        signals = np.minimum(np.maximum(signals, 0.0), 1.0)
+    signals += 0.0
+    return signals
 
 
-def _interval(low: float, high: float) -> str:
-    left = "(0" if low == LEAST else "(-inf" if low <= -1e308 else f"[{low:g}"
-    return f"{left}, inf)" if high >= 1e308 else f"{left}, {high:g}]"
+def _named(evidence: Sequence[Evidence]) -> str:
+    return ", ".join(kind.name for kind in evidence)
 
 
 def _complete(name: str, given: Mapping[str, Any], path: str, problems: list[str]) -> Params:
@@ -329,7 +324,9 @@ def _complete(name: str, given: Mapping[str, Any], path: str, problems: list[str
         return ()
     parameters, params = _REGISTRY[name].parameters, []
     known = [spelling for parameter in parameters for spelling in parameter.spellings]
-    unknown = [UnknownNameError("parameter", named(key), known) for key in given if key not in known]
+    unknown = [
+        UnknownNameError("parameter", named(key), known) for key in given if key not in known
+    ]
     problems += [f"{path}: {error}" for error in unknown]
     for parameter in parameters:
         used = [spelling for spelling in parameter.spellings if spelling in given]
@@ -345,6 +342,6 @@ def _complete(name: str, given: Mapping[str, Any], path: str, problems: list[str
             if parameter.low <= number <= parameter.high:
                 params.append((parameter.name, number + 0.0))
             else:
-                wanted = f"a finite number in {_interval(parameter.low, parameter.high)}"
+                wanted = f"a finite number in {interval(parameter.low, parameter.high)}"
                 problems.append(f"{path}.{used[0]}: expected {wanted}, got {shown(value)}")
     return tuple(params)

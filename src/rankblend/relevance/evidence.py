@@ -73,15 +73,26 @@ class Evidence:
         problems = []
         if not is_identifier(self.name):
             problems.append("evidence name: expected letters, digits and _ (ASCII)")
-        if self.unit not in UNITS:
+        unit: object = self.unit
+        if not isinstance(unit, str) or unit not in UNITS:
             problems.append(f"evidence unit: expected one of {', '.join(UNITS)}")
-        ends = (self.low, self.high)
-        if any(isinstance(end, bool) or not isinstance(end, numbers.Real) for end in ends) or not (
-            -math.inf < self.low < self.high
-        ):
+        low, high = _end(self.low), _end(self.high)
+        if not -math.inf < low < high:
             problems.append("evidence range: expected a finite low below high")
         if problems:
             raise InvalidArgumentError(problems)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+
+def _end(value: object) -> float:
+    """One end of a range; NaN, which every check refuses, when it is no number a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def _built_in() -> Iterable[Evidence]:

@@ -181,7 +181,7 @@ def parse_missing(data: object, *, path: str = "missing") -> MissingPolicy:
     Raises:
         InvalidArgumentError: All problems, each with its path.
     """
-    match data:
+    match data if isinstance(data, str | Mapping) else None:
         case "renormalize":
             return Renormalize()
         case "zero":
@@ -212,7 +212,7 @@ def parse_override(data: object, *, path: str = "absent") -> Override:
     Raises:
         InvalidArgumentError: It is none of these.
     """
-    match data:
+    match data if isinstance(data, str | Mapping) else None:
         case "required":
             return Required()
         case "zero":

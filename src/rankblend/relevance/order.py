@@ -54,18 +54,36 @@ def rank_order(
     columns = {"rank_scores": rank_scores, "distances": distances, "scores": scores}
     columns |= {f"ties[{position}]": tie for position, tie in enumerate(ties)}
     for name, column in columns.items():
-        if np.shape(column) != (n,):
-            raise InvalidArrayError(name, f"shape ({n},) as there are ids", f"{np.shape(column)}")
+        try:
+            given = np.asarray(column)
+        except ValueError:  # ragged rows
+            raise InvalidArrayError(name, f"numbers of shape ({n},)", "no array") from None
+        if given.shape != (n,):
+            raise InvalidArrayError(name, f"shape ({n},) as there are ids", f"{given.shape}")
+        if given.size and given.dtype.kind not in "fi":
+            raise InvalidArrayError(name, "floats or signed whole numbers", f"dtype {given.dtype}")
         if not name.startswith("ties") and np.isnan(column).any():
             raise InvalidArrayError(name, "a number in every row", "NaN")
 
-    id_places = np.empty(n, np.int64)
-    id_places[sorted(range(n), key=ids.__getitem__)] = np.arange(n)  # text sorts by code point
+    order = np.argsort(-np.asarray(rank_scores), kind="stable")
+    ranked = np.asarray(rank_scores)[order]
+    if not (ranked[1:] == ranked[:-1]).any():  # nothing else has a say
+        return order.astype(np.int64, copy=False)
     # np.lexsort sorts by its last key first; NaN, which is absent, becomes the worst value.
-    keys: list[NDArray[np.generic]] = [id_places]
-    keys += [np.where(np.isnan(tie), np.inf, -np.asarray(tie)) for tie in reversed(ties)]
+    keys: list[NDArray[np.generic]] = [
+        np.where(np.isnan(tie), np.inf, -np.asarray(tie)) for tie in reversed(ties)
+    ]
     keys.append(-np.asarray(scores))
     if blend:
         keys.append(np.asarray(distances))
     keys.append(-np.asarray(rank_scores))
-    return np.lexsort(keys).astype(np.int64)
+    order = np.lexsort(keys).astype(np.int64)
+    equal = np.zeros(n + 1, dtype=np.bool_)  # whether row i − 1 and row i tie
+    equal[1:n] = True
+    for key in keys:
+        equal[1:n] &= key[order[1:]] == key[order[:-1]]
+    edges = np.flatnonzero(equal[1:] != equal[:-1]).tolist()
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        run = order[first : last + 1].tolist()  # text sorts by code point
+        order[first : last + 1] = sorted(run, key=ids.__getitem__)
+    return order

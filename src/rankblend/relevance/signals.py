@@ -6,7 +6,6 @@ means absent. They convert into one another without loss. The numeric core works
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -172,6 +171,16 @@ class SignalTable:
         self.__attrs_init__(keys, columns, checked_values(columns, values, rows=len(keys)))
 
     @classmethod
+    def of_checked(
+        cls, ids: tuple[str, ...], names: tuple[str, ...], values: FloatArray
+    ) -> SignalTable:
+        """A table of what is known to be valid; the matrix is kept as it is, now read-only."""
+        values.setflags(write=False)
+        made = object.__new__(cls)
+        made.__attrs_init__(ids, names, values)
+        return made
+
+    @classmethod
     def from_signals(
         cls,
         signals: Mapping[str, RelevanceSignals] | Iterable[tuple[str, RelevanceSignals]],
@@ -218,11 +227,8 @@ class SignalTable:
 
     def take(self, rows: NDArray[np.int64]) -> SignalTable:
         """The table of some of the memories, by distinct positions."""
-        values = self.values[rows]
-        values.setflags(write=False)
-        made = object.__new__(SignalTable)
-        made.__attrs_init__(tuple(self.ids[at] for at in rows.tolist()), self.names, values)
-        return made
+        ids = tuple([self.ids[at] for at in rows.tolist()])
+        return SignalTable.of_checked(ids, self.names, self.values[rows])
 
     def column(self, name: str) -> FloatArray:
         """One signal of all memories, shape (n,), read-only; all NaN for a name not in the table."""
@@ -235,6 +241,11 @@ class SignalTable:
     def signals(self, row: int) -> RelevanceSignals:
         """The signals of the memory in this row, names without a value given as None."""
         return RelevanceSignals._of_row(self.names, self.values[row].tolist())  # noqa: SLF001
+
+    def rows(self, rows: NDArray[np.int64]) -> list[RelevanceSignals]:
+        """`signals` of several rows."""
+        names, make = self.names, RelevanceSignals._of_row  # noqa: SLF001
+        return [make(names, values) for values in self.values[rows].tolist()]
 
     def __iter__(self) -> Iterator[tuple[str, RelevanceSignals]]:
         for row, key in enumerate(self.ids):

@@ -18,7 +18,13 @@ from rankblend.relevance.signals import (
     RelevanceSignals,
     SignalTable,
 )
-from rankblend.relevance.values import checked_names, real_matrix, real_number, refuse_outside, shown
+from rankblend.relevance.values import (
+    checked_names,
+    real_matrix,
+    real_number,
+    refuse_outside,
+    shown,
+)
 
 __all__ = ["RelevanceWeights", "checked_weights"]
 

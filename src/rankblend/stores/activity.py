@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from rankblend.stores.catalog.view import MemoryView
-from rankblend.stores.protocol import Observation, Reason, StoreQuery
+from rankblend.stores.protocol import Observation, StoreQuery
 
 __all__ = ["ActivityStore"]
 
@@ -42,20 +40,14 @@ class ActivityStore:
 
         A memory never used has 0 uses, which is an observation, and no ``age_used``.
         """
-        facts = self._memories.facts(query, ids, (*_TIME_OF.values(), "uses"))
-        columns = {age: query.now - facts.columns[time] for age, time in _TIME_OF.items()}
-        columns["uses"] = facts.columns["uses"]
-        return Observation(
-            columns,
-            {
-                name: np.select(
-                    [~facts.known, np.isnan(column)],
-                    [Reason.UNKNOWN, Reason.NOT_APPLICABLE],
-                    Reason.PRESENT,
-                ).astype(np.int8)
-                for name, column in columns.items()
-            },
-        )
+        wanted = query.wants(self.emits)
+        read = {name: _TIME_OF.get(name, name) for name in wanted}
+        facts = self._memories.facts(query, ids, tuple(read.values()))
+        columns = {
+            name: query.now - facts.columns[column] if name in _TIME_OF else facts.columns[column]
+            for name, column in read.items()
+        }
+        return Observation.of_known(columns, facts.known)
 
     def close(self) -> None:
         """Nothing to release: the catalog belongs to whoever opened it."""

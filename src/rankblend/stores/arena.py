@@ -27,11 +27,11 @@ __all__ = ["VectorArena", "best_rows"]
 _UNIT_ROUNDOFF = 2.0**-24
 # Rows asked for beyond the limit, so that the boundary is usually clear at once.
 _SLACK = 16
-# Measured, 100,000 × 384, one thread: up to 64 rows one gather costs less than a FAISS call (.01 ms);
-# rows scattered over a range are gathered up to 2,048 (.1 ms; a bitmap .3 ms), above that a
+# Measured, 100,000 × 384, one thread: up to 2,048 rows one product by BLAS costs less than a FAISS
+# call and its Python objects (1,000 in a row .04 ms; .04 to .2 ms); rows scattered over a range are
+# gathered up to as many (.1 ms; a bitmap .3 ms), above that a
 # bitmap selector takes over, and as soon as three rows in ten may be shown (bitmap 235 ns a row
 # shown, plain scan 76 ns a row) the plain scan with over-fetching is the fastest.
-_FEW_ROWS = 64
 _GATHERED_ROWS = 2048
 _SCANNED_SHARE = 0.3
 # Rows moved or gathered at a time: 1,024 × 384 float32 are 1.5 MB and stay in the cache.
@@ -73,11 +73,6 @@ class VectorArena:
             self._view = flat.reshape(len(self), self.dimension)
         return self._view
 
-    def append(self, vectors: NDArray[np.float32]) -> None:
-        """Add rows behind the last one."""
-        self._view = None
-        self._index.add(vectors)
-
     def room(self, rows: int) -> NDArray[np.float32]:
         """Add rows of zeros; float32, shape (rows, d), to be filled before rows are added again."""
         self._view = None
@@ -105,8 +100,9 @@ class VectorArena:
     def reordered(self, order: NDArray[np.int64]) -> VectorArena:
         """A new arena whose row i is row ``order[i]`` of this one, which stays as it is."""
         arena = VectorArena(self.dimension)
+        room = arena.room(len(order))
         for start in range(0, len(order), _CHUNK):
-            arena.append(self.matrix[order[start : start + _CHUNK]])
+            room[start : start + _CHUNK] = self.matrix[order[start : start + _CHUNK]]
         return arena
 
     def products(
@@ -118,6 +114,14 @@ class VectorArena:
             chunk = slice(start, start + _CHUNK)
             out[:, chunk] = queries @ self.matrix[rows[chunk]].T
         return out
+
+    def products_in(
+        self, queries: NDArray[np.float32], start: int, stop: int
+    ) -> NDArray[np.float32]:
+        """`products` with the rows of a range, which are not copied."""
+        rows = self.matrix[start:stop]
+        # a matrix times a vector for a single query: BLAS starts no threads for it
+        return (rows @ queries[0])[None] if len(queries) == 1 else queries @ rows.T
 
     def search(
         self, queries: NDArray[np.float32], k: int, selector: Any
@@ -196,8 +200,11 @@ def best_rows(
     """
     if blocks.count <= limit + _SLACK:
         return [blocks.rows()] * len(queries)
-    gathered, sources = _sources(blocks)
-    products = arena.products(queries, gathered)
+    few, gathered, sources = _sources(blocks)
+    products = np.hstack(
+        [arena.products_in(queries, *span) for span in few] + [arena.products(queries, gathered)]
+    )
+    gathered = np.concatenate([*(np.arange(*span) for span in few), gathered])
     searched = [
         (source, *arena.search(queries, source.asked(limit), source.selector()))
         for source in sources
@@ -209,15 +216,20 @@ def best_rows(
     return found
 
 
-def _sources(blocks: RowBlocks) -> tuple[NDArray[np.int64], list[_Source]]:
-    """Rows to gather one by one, and what to let FAISS scan."""
-    gathered, marked, sources = [], [], []
+def _sources(
+    blocks: RowBlocks,
+) -> tuple[list[tuple[int, int]], NDArray[np.int64], list[_Source]]:
+    """Short ranges, rows to gather one by one, and what to let FAISS scan."""
+    few, gathered, marked, sources = [], [], [], []
     for start, stop in blocks.ranges:
         excluded = blocks.excluded_in(start, stop)
         shown = stop - start - len(excluded)
         part = RowBlocks(((start, stop),), excluded, _NO_ROWS)
-        if shown <= _FEW_ROWS or (len(excluded) and shown <= _GATHERED_ROWS):
-            gathered.append(part.rows())
+        if shown <= _GATHERED_ROWS:
+            if len(excluded):
+                gathered.append(part.rows())
+            else:
+                few.append((start, stop))
         elif shown < _SCANNED_SHARE * (stop - start):
             marked.append(part.rows())
         else:
@@ -225,7 +237,7 @@ def _sources(blocks: RowBlocks) -> tuple[NDArray[np.int64], list[_Source]]:
     (gathered if len(blocks.tail) <= _GATHERED_ROWS else marked).append(blocks.tail)
     if marked:
         sources.append(_marked(np.concatenate(marked)))
-    return np.concatenate([_NO_ROWS, *gathered]), sources
+    return few, np.concatenate([_NO_ROWS, *gathered]), sources
 
 
 def _settled(

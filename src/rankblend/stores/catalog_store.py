@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from rankblend.stores.catalog.view import MemoryView
-from rankblend.stores.protocol import Observation, Reason, StoreQuery
+from rankblend.stores.protocol import Observation, StoreQuery
 
 __all__ = ["CatalogStore"]
 
@@ -47,18 +45,8 @@ class CatalogStore:
         Raises:
             InvalidArgumentError: Invalid preferences.
         """
-        facts = self._memories.facts(query, ids, self.emits)
-        return Observation(
-            facts.columns,
-            {
-                name: np.select(
-                    [~facts.known, np.isnan(column)],
-                    [Reason.UNKNOWN, Reason.NOT_APPLICABLE],
-                    Reason.PRESENT,
-                ).astype(np.int8)
-                for name, column in facts.columns.items()
-            },
-        )
+        facts = self._memories.facts(query, ids, query.wants(self.emits))
+        return Observation.of_known(facts.columns, facts.known)
 
     def close(self) -> None:
         """Nothing to release: the catalog belongs to whoever opened it."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.errors import InvalidArgumentError
 from rankblend.stores.growing import Growing
+from rankblend.stores.record import Key
 
-__all__ = ["HeldIds"]
+__all__ = ["HeldIds", "refuse_held"]
 
 
 class HeldIds:
@@ -76,3 +78,20 @@ class HeldIds:
         other.several, other._last_group = self.several, self._last_group
         other._groups = Growing(self.groups.copy())
         return other
+
+
+def refuse_held(keys: Sequence[Key], row: Callable[[Key], int | None]) -> None:
+    """See that none of some keys has a row already, and that each comes once.
+
+    Raises:
+        InvalidArgumentError: Otherwise; names them all.
+    """
+    places = [(key.scope.path, key.id) for key in keys]
+    first = dict(zip(reversed(places), range(len(keys) - 1, -1, -1), strict=True))
+    problems = [
+        f"keys: {key.id!r} at {key.scope} is held already"
+        for at, (key, place) in enumerate(zip(keys, places, strict=True))
+        if first[place] < at or row(key) is not None
+    ]
+    if problems:
+        raise InvalidArgumentError(problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,13 @@ class NumberedIds(list[str]):
     def __init__(self, ids: Iterable[str], serials: NDArray[np.int64]) -> None:
         super().__init__(ids)
         self.serials = serials
+
+    @classmethod
+    def joined(cls, lists: Iterable[NumberedIds]) -> NumberedIds:
+        """Several lists as one, repeats included."""
+        parts = list(lists)
+        none = np.empty(0, dtype=np.int64)
+        return cls(chain.from_iterable(parts), np.concatenate([none, *(p.serials for p in parts)]))
 
     def take(self, positions: NDArray[np.int64]) -> NumberedIds:
         """Those at some positions."""

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError
 from rankblend.relevance.scope import Scope
-from rankblend.stores.record import Edge, Key, Link, Record
+from rankblend.stores.record import Edge, Key, Keys, Link, Record
 
 __all__ = [
     "Edge",
     "Key",
+    "Keys",
     "Link",
     "Observation",
     "Reach",
@@ -112,6 +113,8 @@ class StoreQuery:
             are not admitted. None: every visible memory is admitted.
         seeds: For stores that start from somewhere; empty in the first phase.
         preferred: The soft filters (``prefer``) of the call; see `rankblend.stores.catalog.Filters`.
+        wanted: The evidence somebody will read, by bare names; a store may leave the rest out of
+            what it observes. None: all of it.
     """
 
     text: str
@@ -123,6 +126,7 @@ class StoreQuery:
     admitted: NDArray[np.bool_] | None = None
     seeds: tuple[Seed, ...] = ()
     preferred: Mapping[str, object] = field(factory=dict)
+    wanted: frozenset[str] | None = None
 
     @cached_property
     def path_distances(self) -> dict[str, int]:
@@ -164,9 +168,22 @@ class StoreQuery:
         ]
         return self.distance(scope), min(sees, default=len(self.scopes))
 
+    def wants(self, emits: Iterable[str]) -> tuple[str, ...]:
+        """Of the evidence a store can give, what is read of it."""
+        return tuple(name for name in emits if self.wanted is None or name in self.wanted)
+
     def with_seeds(self, seeds: Iterable[Seed]) -> StoreQuery:
         """The same query for the second phase."""
         return evolve(self, seeds=tuple(seeds))
+
+
+_UNKNOWN = np.int8(Reason.UNKNOWN)
+_NOT_APPLICABLE = np.int8(Reason.NOT_APPLICABLE)
+_PRESENT = np.int8(Reason.PRESENT)
+
+
+def _reasons(column: NDArray[np.float64]) -> NDArray[np.int8]:
+    return np.where(np.isnan(column), _NOT_APPLICABLE, _PRESENT)
 
 
 @frozen(eq=False)
@@ -188,13 +205,24 @@ class Observation:
         if len(lengths) > 1:
             raise InvalidArrayError("observation", "columns of one length", f"{sorted(lengths)}")
 
+    @classmethod
+    def of_known(
+        cls, columns: Mapping[str, NDArray[np.float64]], known: NDArray[np.bool_]
+    ) -> Observation:
+        """Columns of ids that are known or not: where they are not, the reason is UNKNOWN."""
+        if known.all():
+            return cls(columns)
+        return cls(
+            columns,
+            {name: np.where(known, _reasons(column), _UNKNOWN) for name, column in columns.items()},
+        )
+
     def reason(self, name: str) -> NDArray[np.int8]:
         """The reasons of one column, filled in where the store gave none."""
         given = self.reasons.get(name)
         if given is not None:
             return given
-        absent = np.isnan(self.columns[name])
-        return np.where(absent, Reason.NOT_APPLICABLE, Reason.PRESENT).astype(np.int8)
+        return _reasons(self.columns[name])
 
 
 @runtime_checkable

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from typing import overload
 
 import numpy as np
 from attrs import field, frozen
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankblend.relevance.scope import Scope
 
-__all__ = ["Edge", "Key", "Link", "Record"]
+__all__ = ["Edge", "Key", "Keys", "Link", "Record"]
 
 
 @frozen(order=True)
@@ -20,6 +21,33 @@ class Key:
 
     scope: Scope = field(order=attrgetter("path"))
     id: str
+
+
+@frozen(eq=False)
+class Keys(Sequence[Key]):
+    """Keys, n of them, made when somebody looks at one.
+
+    Args:
+        scopes: Where they belong, each scope once.
+        codes: Which of the scopes each one's is.
+        ids: Their ids.
+    """
+
+    scopes: Sequence[Scope]
+    codes: Sequence[int]
+    ids: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Key: ...
+    @overload
+    def __getitem__(self, index: slice) -> Keys: ...
+    def __getitem__(self, index: int | slice) -> Key | Keys:
+        if isinstance(index, slice):
+            return Keys(self.scopes, self.codes[index], self.ids[index])
+        return Key(self.scopes[self.codes[index]], self.ids[index])
 
 
 @frozen

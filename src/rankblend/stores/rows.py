@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
 from rankblend.stores.growing import grown
-from rankblend.stores.held_ids import HeldIds
+from rankblend.stores.held_ids import HeldIds, refuse_held
+from rankblend.stores.numbered import NumberedIds
 from rankblend.stores.protocol import Key, StoreQuery
+from rankblend.stores.serial_index import SerialIndex
 from rankblend.stores.sight import RowBlocks, ScopeTable, Sight, admits
 
 __all__ = ["RowBlocks", "ScopedRows"]
@@ -60,6 +62,7 @@ class ScopedRows:
         self._serials = np.empty(0, dtype=np.int64)
         self._alive = np.empty(0, dtype=np.bool_)
         self._held = HeldIds()
+        self._by_serial = SerialIndex()
         self._lent = False  # whether another instance uses the same lists and arrays
 
     @classmethod
@@ -158,7 +161,7 @@ class ScopedRows:
         first, size = self.size, self.size + len(keys)
         ascending = first == 0 and all(a < b for a, b in pairwise(zip(paths, ids, strict=True)))
         if not ascending:
-            self._refuse_held(keys)
+            refuse_held(keys, self.row)
         self._own()
         self._reserve(size)
         self._codes[first:size] = self._table.codes(keys, paths)
@@ -186,6 +189,7 @@ class ScopedRows:
         """Give rows other serials."""
         self._own()
         self._serials[rows] = serials
+        self._by_serial.enter(self.serials, rows)
 
     @property
     def needs_compaction(self) -> bool:
@@ -208,7 +212,7 @@ class ScopedRows:
         self._ids = [self._ids[row] for row in order.tolist()]
         self._codes, self._serials = codes, self._serials[order]
         self._alive = np.ones(len(order), dtype=np.bool_)
-        self._held, self._lent = HeldIds(), False
+        self._held, self._by_serial, self._lent = HeldIds(), SerialIndex(), False
         self._held.enter(self._ids, 0)
         self._settle()
         return order
@@ -246,21 +250,27 @@ class ScopedRows:
         return self.blocks(query, level).rows()
 
     def locate(self, query: StoreQuery, ids: Sequence[str]) -> NDArray[np.int64]:
-        """The row of each id as the query sees it.
+        """The row of each id as the query sees it; of ids that carry serials, these decide.
 
         Returns:
             int64, shape (n,): −1 for an id that is not held, not visible or not admitted; of
             several rows with one id the one `visible` shows.
         """
         sight = self._table.sight(query)
-        held = [self._held.rows.get(identifier, -1) for identifier in ids]
-        rows = np.array(
-            [row if isinstance(row, int) else self._nearest(query, sight, row) for row in held],
-            dtype=np.int64,
-        )
+        if isinstance(ids, NumberedIds) and ids.serials.min(initial=0) >= 0:
+            rows = self._by_serial.find(ids.serials, self.serials, self.alive)
+        else:
+            held = [self._held.rows.get(identifier, -1) for identifier in ids]
+            if self._held.several:
+                held = [r if isinstance(r, int) else self._nearest(query, sight, r) for r in held]
+            rows = np.array(held, dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
         rows[known[~self._seen(query, sight, rows[known])]] = -1
         return rows
+
+    def named(self, rows: NDArray[np.int64]) -> NumberedIds:
+        """The ids of some rows, with their serials."""
+        return NumberedIds(map(self._ids.__getitem__, rows.tolist()), self._serials[rows])
 
     def distances(self, query: StoreQuery, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64, shape (n,): levels up to each row's scope; −1 where not visible."""
@@ -274,22 +284,12 @@ class ScopedRows:
         for name in ("_codes", "_serials", "_alive"):
             setattr(self, name, grown(getattr(self, name)[: self.size], capacity))
 
-    def _refuse_held(self, keys: Sequence[Key]) -> None:
-        places = [(key.scope.path, key.id) for key in keys]
-        first = dict(zip(reversed(places), range(len(keys) - 1, -1, -1), strict=True))
-        problems = [
-            f"keys: {key.id!r} at {key.scope} is held already"
-            for at, (key, place) in enumerate(zip(keys, places, strict=True))
-            if first[place] < at or self.row(key) is not None
-        ]
-        if problems:
-            raise InvalidArgumentError(problems)
-
     def _own(self) -> None:
         """Before a change: leave what is shared to the others."""
         if not self._lent:
             return
         self._table, self._held, self._ids = self._table.copy(), self._held.copy(), [*self._ids]
+        self._by_serial = SerialIndex()
         for name in ("_codes", "_serials", "_alive"):
             setattr(self, name, getattr(self, name).copy())
         self._lent = False

@@ -90,6 +90,7 @@ class ScopeTable:
         self.paths: list[str] = []
         self.bounds = np.zeros(1, dtype=np.int64)
         self._code_of: dict[str, int] = {}
+        self._last: tuple[tuple[object, ...], Sight] | None = None
 
     def __len__(self) -> int:
         """How many scopes have a code."""
@@ -156,7 +157,13 @@ class ScopeTable:
         self.bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def sight(self, query: StoreQuery) -> Sight:
-        """What a query sees."""
+        """What a query sees; remembered, for one query is asked for it many times."""
+        asked = query.scopes, query.reach, len(self.paths), self.settled
+        if self._last is None or self._last[0] != asked:
+            self._last = asked, self._seen(query)
+        return self._last[1]
+
+    def _seen(self, query: StoreQuery) -> Sight:
         near = [
             (code, distance)
             for path, distance in query.path_distances.items()

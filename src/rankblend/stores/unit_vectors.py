@@ -72,6 +72,12 @@ def _refuse_length(length: float, name: str) -> None:
         raise InvalidArrayError(name, "a vector of a length above 0", "only zeros")
 
 
+def _unusable(length: NDArray[np.float64]) -> list[int]:
+    """Positions of the lengths that `_refuse_length` refuses."""
+    usable = np.isfinite(length) & (length > 0.0)
+    return [] if usable.all() else np.flatnonzero(~usable).tolist()
+
+
 def to_unit(rows: NDArray[np.float32], length: NDArray[np.float64]) -> NDArray[np.float32]:
     """float32, shape (n, d): the rows divided by their lengths (finite, > 0)."""
     off = np.abs(length - 1.0) > _ROUNDING
@@ -91,7 +97,7 @@ def make_units(rows: NDArray[np.float32], place: Callable[[int], str]) -> None:
     for start in range(0, len(rows), _IN_CACHE):
         part = rows[start : start + _IN_CACHE]
         length = lengths(part)
-        for bad in np.flatnonzero(~(np.isfinite(length) & (length > 0.0))).tolist():
+        for bad in _unusable(length):
             _refuse_length(float(length[bad]), place(start + bad))
         unit = to_unit(part, length)
         if unit is not part:
@@ -137,8 +143,9 @@ def checked_lengths(
             for at in chunk:
                 rows.append(as_vector(vectors[at], "", dimension))
                 dimension = len(rows[0])
-            found[chunk] = lengths(np.stack(rows))
-            for at in chunk:
+            found[chunk] = length = lengths(np.concatenate(rows).reshape(len(rows), -1))
+            for position in _unusable(length):
+                at = chunk[position]
                 _refuse_length(found[at], "")
         except InvalidArrayError as error:
             raise InvalidArrayError(place(at), error.expected, error.got) from None
@@ -147,4 +154,5 @@ def checked_lengths(
 
 def stacked(vectors: Sequence[object], length: NDArray[np.float64]) -> NDArray[np.float32]:
     """float32, shape (n, d): vectors that were checked, divided by their lengths."""
-    return to_unit(np.stack([np.asarray(one, dtype=np.float32) for one in vectors]), length)
+    rows = np.concatenate([np.asarray(one, dtype=np.float32) for one in vectors])
+    return to_unit(rows.reshape(len(vectors), -1), length)

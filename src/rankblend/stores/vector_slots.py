@@ -54,8 +54,11 @@ class VectorSlots:
 
     def rows(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64, shape (n,): the row of each slot."""
+        before = self._before.values
+        if len(self) == len(before) - 1:
+            return slots
         # the last of the rows with so many vectors before them; those ahead of it have none
-        return np.searchsorted(self._before.values, slots, side="right") - 1
+        return np.searchsorted(before, slots.astype(before.dtype), side="right") - 1
 
     def blocks(self, blocks: RowBlocks) -> RowBlocks:
         """The same in slots: of the rows, those that have a vector."""

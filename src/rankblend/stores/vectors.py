@@ -16,7 +16,8 @@ from rankblend.kernels.similarity import dot_rows, pairwise_cosines
 from rankblend.relevance.evidence import is_identifier
 from rankblend.relevance.values import shown
 from rankblend.stores.arena import VectorArena, best_rows
-from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
+from rankblend.stores.latest import latest
+from rankblend.stores.protocol import Key, Observation, Record, StoreQuery
 from rankblend.stores.rows import ScopedRows
 from rankblend.stores.unit_vectors import as_unit, checked_lengths, stacked
 from rankblend.stores.vector_loading import VectorReader, loaded_vectors
@@ -108,11 +109,9 @@ class VectorStore:
             dimension, lengths = checked_lengths(
                 vectors, self.dimension, lambda at: f"records[{at}].vector (id {records[at].id!r})"
             )
-            latest = {(one.key.scope.path, one.key.id): at for at, one in enumerate(records)}
-            places = sorted(latest) if not self._rows.size else list(latest)
+            chosen = latest(records, ordered=not self._rows.size)
             if dimension is not None and self._arena is None:
                 self._arena = VectorArena(dimension)
-            chosen = [latest[place] for place in places]
             self._replace([records[at] for at in chosen], lengths[chosen])
             self._tidy()
 
@@ -197,13 +196,11 @@ class VectorStore:
             vector = self._query_vector(query)
             rows = self._rows.locate(query, ids)
             cosine = np.full(len(ids), np.nan)
-            reasons = np.where(rows < 0, Reason.UNKNOWN, Reason.NOT_APPLICABLE).astype(np.int8)
             if vector is not None:
                 slots = self._slots.find(rows)
                 there = slots >= 0
                 cosine[there] = self._cosines(slots[there], vector)
-                reasons[there] = Reason.PRESENT
-            return Observation({"cosine": cosine}, {"cosine": reasons})
+            return Observation.of_known({"cosine": cosine}, rows >= 0)
 
     def observe_many(
         self, queries: Sequence[StoreQuery], ids: Sequence[Sequence[str]]
@@ -267,8 +264,10 @@ class VectorStore:
         self._slots.cut(self._rows.size)
         if self._arena is not None:
             self._arena.cut(len(self._slots))
-            for chunk in _chunks(moved[given[moved]]):
-                self._arena.append(_units(records, lengths, chunk))
+            entering = moved[given[moved]]
+            room = self._arena.room(len(entering))
+            for places in _chunks(np.arange(len(entering))):
+                room[places] = _units(records, lengths, entering[places])
         self._slots.append(given[moved])
         self._drop(records[at].key for at in moved[held[moved] >= 0].tolist())
         new = [records[at] for at in moved.tolist()]
@@ -311,9 +310,10 @@ class VectorStore:
         self, slots: NDArray[np.int64], vector: NDArray[np.float32], limit: int
     ) -> list[str]:
         """Ids of the best slots: cosine descending, then id."""
-        rows, ids = self._slots.rows(slots), self._rows.ids
-        best = leading(rows, [self._cosines(slots, vector)], limit, ids)
-        return [ids[row] for row in best.tolist()]
+        rows = self._slots.rows(slots)
+        return self._rows.named(
+            leading(rows, [self._cosines(slots, vector)], limit, self._rows.ids)
+        )
 
 
 def _chunks(positions: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

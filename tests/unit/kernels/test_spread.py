@@ -194,3 +194,35 @@ def test_personalized_pagerank_when_stopped_early_then_still_a_non_negative_answ
         damping=0.9, max_iterations=1,
     )  # fmt: skip
     assert (out >= 0).all()
+
+
+def test_personalized_pagerank_when_several_restarts_stand_side_by_side_then_as_one_by_one(
+    rng: np.random.Generator,
+) -> None:
+    matrix = np.triu(rng.random((30, 30)) < 0.2, 1).astype(float)
+    matrix += matrix.T + np.eye(30, k=1) + np.eye(30, k=-1)
+    strength = matrix.sum(axis=0) + 0.5  # some of every walk leaves
+    restarts = np.eye(30)[:, [3, 17, 3]]
+    restarts[:, 2] = 1 / 30
+
+    def solve(restart: np.ndarray) -> np.ndarray:
+        return personalized_pagerank(
+            lambda vector: matrix @ vector, strength, restart, damping=0.85, tolerance=1e-13
+        )
+
+    together = solve(restarts)
+    for at in range(3):
+        assert together[:, at] == pytest.approx(solve(restarts[:, at]), rel=1e-11)
+        exact = np.linalg.solve(np.eye(30) - 0.85 * matrix / strength, 0.15 * restarts[:, at])
+        assert together[:, at] == pytest.approx(exact, rel=1e-10)
+
+
+def test_personalized_pagerank_when_one_of_several_is_solved_at_once_then_no_division_by_zero() -> (
+    None
+):
+    matrix = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    out = personalized_pagerank(
+        lambda vector: matrix @ vector, np.ones(3), np.eye(3)[:, [2, 0]], damping=0.5
+    )
+    assert out[:, 0].tolist() == [0.0, 0.0, 0.5]  # nothing comes back
+    assert out[:, 1].tolist() == pytest.approx([2 / 3, 1 / 3, 0.0])

@@ -41,7 +41,7 @@ def test_extend_when_one_weight_is_written_then_the_rest_is_inherited_with_its_o
     assert child.origins["score.weights.recency"] == "mine.toml"
     assert child.origins["score.weights.similarity"] == "crewai"
     assert child.origins["signals.recency.curve"] == "crewai"
-    assert child.origins["scope.mode"] == "default"
+    assert child.origins["scope.mode"] == "built-in"
 
 
 def test_extend_when_parent_is_a_relative_path_then_it_starts_at_the_file(tmp_path: Path) -> None:

@@ -200,9 +200,9 @@ def test_describe_when_a_preset_is_extended_then_shows_every_value_with_its_orig
     assert shown["score.absent.importance"] == ({"neutral": 0.5}, "crewai")
     assert shown["signals.recency.curve"] == ({"half_life": {"days": 30}}, "crewai")
     assert shown["floors.similarity.min"] == (0.2, "mine.toml")
-    assert shown["floors.similarity.absent"] == ("pass", "default")
-    assert shown["select.top"] == (None, "default")
-    assert shown["pool.size"] == (100, "default")
+    assert shown["floors.similarity.absent"] == ("pass", "built-in")
+    assert shown["select.top"] == (None, "built-in")
+    assert shown["pool.size"] == (100, "built-in")
 
 
 def test_describe_when_made_in_python_then_origin_is_code() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rankblend.errors import (
     CacheWarning,
@@ -370,10 +371,26 @@ def test_iter_records_when_batched_then_all_come_once_by_scope_path_and_id(
         assert expected is None or each.vector.tolist() == expected.tolist()  # type: ignore[union-attr]
 
 
+def loaded_vectors(
+    catalog: Catalog,
+) -> tuple[list[Key], NDArray[np.int64], NDArray[np.float32]]:
+    """Keys, serials and vectors, as an index loads them."""
+    rows, matrix = catalog.rows(), np.zeros((0, 0), np.float32)
+
+    def room(dimension: int) -> NDArray[np.float32]:
+        nonlocal matrix
+        matrix = np.zeros((rows.size, dimension), np.float32)
+        return matrix
+
+    filled = catalog.load_vectors(rows.serials, room)
+    keys = [rows.key(row) for row in np.flatnonzero(filled)]
+    return keys, rows.serials[filled], matrix[filled] if filled.any() else matrix
+
+
 def test_load_vectors_when_some_have_none_then_rows_match_keys_in_order(
     catalog: Catalog, rng: np.random.Generator
 ) -> None:
-    assert catalog.load_vectors()[2].shape == (0, 0)
+    assert loaded_vectors(catalog)[2].shape == (0, 0)
     drafts = [
         Record(Key(scope, f"m{i}"), "t", vector=vector(*rng.normal(size=3)) if i % 4 else None)
         for scope in (USER, TENANT)
@@ -383,7 +400,7 @@ def test_load_vectors_when_some_have_none_then_rows_match_keys_in_order(
         catalog.put(drafts[start : start + 400])
     catalog.forget([drafts[5].key])
     catalog.put([Record(drafts[6].key, "no vector any more", at=1.0)])
-    keys, serials, matrix = catalog.load_vectors()
+    keys, serials, matrix = loaded_vectors(catalog)
     expected = sorted(
         (d for i, d in enumerate(drafts) if d.vector is not None and i not in (5, 6)),
         key=lambda d: (d.scope.path, d.id),
@@ -393,6 +410,60 @@ def test_load_vectors_when_some_have_none_then_rows_match_keys_in_order(
     assert np.array_equal(matrix, np.stack([each.vector for each in expected]))  # type: ignore[misc]
     stored = catalog.records(keys)
     assert serials.tolist() == [each.serial for each in stored if each is not None]
+
+
+def test_rows_when_written_on_then_each_keeps_its_own(catalog: Catalog) -> None:
+    drafts = [Record(Key(scope, f"m{i}"), "t") for scope in (USER, TENANT) for i in range(50)]
+    catalog.put(drafts)
+    catalog.forget([drafts[3].key])
+    catalog.put([Record(Key(TENANT, "late"), "t")])
+    rows = catalog.rows()
+    held = [rows.key(row) for row in range(rows.size)]
+    assert held == sorted({draft.key for draft in drafts} - {drafts[3].key} | {Key(TENANT, "late")})
+    assert rows.sorted_rows == len(held)
+    catalog.put([Record(Key(TENANT, "m7"), "other", at=1.0), Record(Key(USER, "new"), "t")])
+    rows.remove([drafts[0].key])
+    other = catalog.rows()
+    assert (len(rows), len(other)) == (len(held) - 1, len(held) + 1)
+    assert other.row(drafts[0].key) is not None
+    assert catalog.locate(StoreQuery("", [USER]), ["m0"]) == [Key(USER, "m0")]
+
+
+def test_linked_when_a_kind_is_given_then_only_memories_with_such_a_link(catalog: Catalog) -> None:
+    quoted = 'a "kind" of é'
+    catalog.put(
+        [
+            Record(A, "t", links=(Link("x"), Link("y", quoted))),
+            Record(B, "t", links=(Link(quoted), Link("equivalent"))),
+            Record(Key(TENANT, "none"), "t"),
+        ]
+    )
+    assert {each.key: each.links for each in catalog.linked()} == {
+        key: catalog.get(key).links  # type: ignore[union-attr]
+        for key in (A, B)
+    }
+    assert [each.key for each in catalog.linked(quoted)] == [A]
+    assert [each.key for each in catalog.linked("related")] == [A, B]
+    assert catalog.linked("equivalent") == []
+    serials = [each.serial for each in catalog.records([A, B]) if each is not None]
+    assert [each.serial for each in catalog.linked()] == serials
+
+
+def test_edges_when_a_kind_is_given_then_only_those(catalog: Catalog) -> None:
+    edges = [Edge(USER, f"n{i:02}", "x", f"k{i % 3}") for i in range(20)]
+    catalog.add_edges(edges)
+    assert list(catalog.iter_edges(kind="k1", batch=2)) == edges[1::3]
+    assert list(catalog.iter_edges(batch=3)) == edges
+
+
+@pytest.mark.parametrize("changes", [1, 60])
+def test_cache_when_much_was_written_since_then_due(catalog: Catalog, changes: int) -> None:
+    assert catalog.cache_is_due("keywords")
+    catalog.put([Record(Key(USER, f"m{i}"), "t") for i in range(1000)])
+    catalog.save_cache("keywords", b"postings")
+    assert not catalog.cache_is_due("keywords")
+    catalog.reinforce([Key(USER, f"m{i}") for i in range(changes)], 1.0)
+    assert catalog.cache_is_due("keywords") == (changes > 20)
 
 
 def test_edges_when_written_again_then_replaced_and_when_removed_then_gone(
@@ -495,7 +566,7 @@ def test_replace_vectors_when_called_then_only_the_new_ones_are_left(catalog: Ca
     since = catalog.generation
     given = {A: vector(1, 0, 0), Key(OTHER, "unknown"): vector(0, 1, 0)}
     catalog.replace_vectors(given, embedder="another/3")
-    keys, _, matrix = catalog.load_vectors()
+    keys, _, matrix = loaded_vectors(catalog)
     assert (keys, matrix.tolist()) == ([A], [[1.0, 0.0, 0.0]])
     assert [each.vector is None for each in catalog.revisions(A)] == [True, False]
     assert catalog.get_meta("embedder") == "another/3"
@@ -675,7 +746,9 @@ def test_closed_when_used_then_every_method_says_so(file: Path) -> None:
         lambda: list(catalog.iter_edges()),
         lambda: catalog.records_at(1.0),
         catalog.refresh,
-        catalog.load_vectors,
+        catalog.rows,
+        catalog.linked,
+        lambda: catalog.load_vectors(np.empty(0, np.int64), lambda d: np.empty((0, d), np.float32)),
         lambda: catalog.admit(query),
         lambda: catalog.locate(query, ["a"]),
         lambda: catalog.leading(query, 1, ("at",)),

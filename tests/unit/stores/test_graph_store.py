@@ -48,7 +48,7 @@ class TestContract:
     ) -> None:
         observed = chain.observe(ask("a"), ["b"], {"hops", "cosine"})
         assert list(observed.columns) == ["hops"]
-        assert chain._ranks.built == 0
+        assert chain._snapshots.built == 0
 
     def test_observe_when_no_ids_are_asked_then_columns_are_empty(self, chain: GraphStore) -> None:
         for query in (ask("a"), ask()):

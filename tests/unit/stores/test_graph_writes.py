@@ -146,7 +146,7 @@ class TestWrites:
         fresh.add_edges(first + new)
         expected = fresh.observe(query, ids, {"ppr"}).columns["ppr"]
         assert grown.observe(query, ids, {"ppr"}).columns["ppr"].tobytes() == expected.tobytes()
-        assert (grown._ranks.built, grown._ranks.merged) == (1, 1)
+        assert (grown._snapshots.built, grown._snapshots.merged) == (1, 1)
 
     def test_ppr_when_parallel_edges_come_in_another_order_then_the_bits_stay(self) -> None:
         weights = {"k": 0.1, "l": 0.2, "m": 0.3}  # (.1 + .2) + .3 is not .1 + (.2 + .3)
@@ -156,7 +156,7 @@ class TestWrites:
             store.add([record("a"), record("b", "c")])
             store.add_edges([Edge(ACME, "a", "b", kind, weights[kind]) for kind in order])
             store.observe(ask("c"), ["a", "b"], {"ppr"})
-            bits.add(store._ranks._snapshots[0].strength.tobytes())
+            bits.add(store._snapshots._snapshots[0].strength.tobytes())
         assert len(bits) == 1
 
     def test_compaction_when_most_rows_are_dead_then_answers_stay(

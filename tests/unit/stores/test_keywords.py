@@ -30,6 +30,7 @@ from rankblend.stores.protocol import (
     SupportsBatch,
     SupportsWrite,
 )
+from rankblend.stores.rows import ScopedRows
 
 ACME = Scope.parse("tenant:acme")
 USER = ACME / "user:7"
@@ -603,13 +604,19 @@ def test_snapshot_has_no_word_of_a_removed_or_replaced_memory() -> None:
     assert b"replac" in data
 
 
-def test_restore_with_keys_shares_them() -> None:
+def rows_of(keys: dict[int, Key]) -> ScopedRows:
+    rows = ScopedRows()
+    rows.add(list(keys.values()), list(keys))
+    return rows
+
+
+def test_restore_with_rows_takes_them_as_its_own() -> None:
     store, restored = sample(), KeywordStore()
-    keys = {0: Key(OTHER, "".join(["emp", "ty"]))}
+    rows = rows_of({0: Key(OTHER, "empty")})
     others = (Key(SESSION, "a"), Key(ACME, "a"), Key(USER, "\ud800 ü"))
     store.remove([*others, Key(Scope.parse("tenant:a%2Fb"), "mark")])
-    assert restored.restore(store.snapshot(), keys=keys)
-    assert restored._rows.ids[0] is keys[0].id
+    assert restored.restore(store.snapshot(), rows=rows)
+    assert restored._rows is rows
 
 
 @pytest.mark.parametrize(
@@ -623,10 +630,10 @@ def test_restore_with_keys_shares_them() -> None:
     ],
     ids=["none", "scope", "id", "serial", "more"],
 )
-def test_restore_with_keys_of_other_memories_is_refused(keys: dict[int, Key]) -> None:
+def test_restore_with_rows_of_other_memories_is_refused(keys: dict[int, Key]) -> None:
     data = filled(record("m", "tea", USER, 0)).snapshot()
     store = filled(record("kept", "tea"))
-    assert not store.restore(data, keys=keys)
+    assert not store.restore(data, rows=rows_of(keys))
     assert store.propose(ask("tea"), 5) == ["kept"]
 
 

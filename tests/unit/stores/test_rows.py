@@ -170,14 +170,6 @@ def test_compact_of_an_empty_or_emptied_instance_leaves_nothing():
     assert rows.locate(StoreQuery("", [TENANT]), []).tolist() == []
 
 
-def test_root_rows_include_siblings_but_not_other_tenants():
-    other = Scope.parse("tenant:acme-corp")
-    rows = filled(Key(TENANT, "a"), Key(USER, "b"), Key(TENANT / "user:8", "c"), Key(other, "d"))
-    rows.compact()
-    found = rows.root_rows(StoreQuery("", [USER]))
-    assert [rows.ids[row] for row in found] == ["a", "b", "c"]
-
-
 def test_row_blocks_of_nothing_have_no_rows():
     nothing = np.empty(0, dtype=np.int64)
     blocks = RowBlocks((), nothing, nothing)

@@ -29,6 +29,8 @@ class TaskRun:
         instruction: What the simulated customer was told to want.
         messages: The conversation as chat messages, tool calls included.
         tools: Names of the tools called, in order.
+        wanted: Names of the actions of the reference solution, in order; what the task is about,
+            not what the agent did.
     """
 
     task: str
@@ -37,6 +39,7 @@ class TaskRun:
     instruction: str = field(repr=False)
     messages: tuple[Mapping[str, Any], ...] = field(repr=False, hash=False)
     tools: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
 
 
 def load_taubench_runs(path: str | PathLike[str]) -> tuple[TaskRun, ...]:
@@ -61,6 +64,7 @@ def load_taubench_runs(path: str | PathLike[str]) -> tuple[TaskRun, ...]:
                 run["info"]["task"]["instruction"],
                 tuple(run["traj"]),
                 tuple(_tools(run["traj"])),
+                tuple(action["name"] for action in run["info"]["task"].get("actions", ())),
             )
             for run in data
         ]

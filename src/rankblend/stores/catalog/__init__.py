@@ -6,7 +6,7 @@ from rankblend.stores.catalog.catalog import Catalog
 from rankblend.stores.catalog.filters import Condition, Filters
 from rankblend.stores.catalog.reading import Changes
 from rankblend.stores.catalog.snapshot import Snapshot
-from rankblend.stores.catalog.view import Facts, MemoryView
+from rankblend.stores.catalog.view import Facts, MemoryView, Seen
 from rankblend.stores.protocol import Edge
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "Facts",
     "Filters",
     "MemoryView",
+    "Seen",
     "Snapshot",
 ]

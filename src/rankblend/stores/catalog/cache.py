@@ -54,13 +54,13 @@ def load_cache(connection: Connection, store: str) -> tuple[int, bytes] | None:
             "SELECT data FROM index_cache_parts WHERE store = ? ORDER BY part", (store,)
         )
         data = b"".join([part for (part,) in parts])
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, TypeError) as error:  # TypeError: something else than bytes
         if isinstance(error, sqlite3.OperationalError):
             raise
         _unusable(store, "is damaged")
         return None
     generation, digest = found
-    if blake2b(data, digest_size=32).digest() != digest:
+    if type(generation) is not int or blake2b(data, digest_size=32).digest() != digest:
         _unusable(store, "is damaged")
         return None
     latest, forgotten = connection.execute("SELECT generation, forgotten FROM state").fetchone()
@@ -75,7 +75,7 @@ def cached_generation(connection: Connection, store: str) -> int | None:
     found = connection.execute(
         "SELECT generation FROM index_cache WHERE store = ?", (store,)
     ).fetchone()
-    return None if found is None else int(found[0])
+    return found[0] if found is not None and type(found[0]) is int else None
 
 
 def _unusable(store: str, why: str) -> None:

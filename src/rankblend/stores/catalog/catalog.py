@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from typing import Self
 
@@ -106,9 +107,13 @@ class Catalog(CatalogReader):
         was last done, so that it opens faster. Nothing depends on that.
         """
         with self._ordered, suppress(StoreError):
-            self._database.stop_waiting()
+            self.stop_waiting()
             self._keep_columns()
         self._database.close()
+
+    def stop_waiting(self) -> None:
+        """From now on give up at once when another process is writing: before closing."""
+        self._database.stop_waiting()
 
     def put(
         self,
@@ -117,6 +122,7 @@ class Catalog(CatalogReader):
         edges: Iterable[Edge] = (),
         embedder: str | None = None,
         dimension: int | None = None,
+        undated: AbstractSet[int] = frozenset(),
     ) -> list[Record]:
         """Write memories, in one transaction.
 
@@ -126,6 +132,9 @@ class Catalog(CatalogReader):
             edges: Written with them, as by `add_edges`.
             embedder: Identity of what made the vectors, ``name/dimension``, noted with them.
             dimension: Length of all vectors, noted where the catalog has none yet.
+            undated: Positions of drafts whose ``at`` is only the time of writing. A clock may have
+                gone backwards since the current revision was written, so that theirs is then that
+                revision's: they become current.
 
         Returns:
             The current record of each draft's memory after all of them are written, as it is
@@ -145,7 +154,7 @@ class Catalog(CatalogReader):
             with self._database.write() as connection:
                 generation = writing.next_generation(connection)
                 writing.note_embedder(connection, embedder, dimension)
-                written = writing.write_records(connection, drafts, contents, generation)
+                written = writing.write_records(connection, drafts, contents, generation, undated)
                 insert_edges(connection, joined, generation)
                 revised = dict.fromkeys(
                     draft.key
@@ -292,6 +301,7 @@ class Catalog(CatalogReader):
         held = self.generation if generation is None else generation
         with self._database.write() as connection:
             cache.save_cache(connection, store, data, held)
+        self._useless.discard(store)
 
     def _keep_columns(self) -> None:
         if self.path == MEMORY or len(self) < _LEAST_KEPT:

@@ -47,7 +47,15 @@ def dump_columns(columns: Columns) -> bytes:
 
 
 def restore_columns(data: bytes, scopes: ScopeReader, generation: int) -> Columns | None:
-    """The columns again, or None for bytes of another layout."""
+    """The columns again, or None for bytes of another layout or of something else."""
+    try:
+        return _restored(data, scopes, generation)
+    # whatever it may lead to that another version of rankblend means something else by them
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
+def _restored(data: bytes, scopes: ScopeReader, generation: int) -> Columns | None:
     start = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:start])
     if header["layout"] != _LAYOUT:

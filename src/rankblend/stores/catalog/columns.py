@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from rankblend.stores.catalog.catalog_rows import CatalogRows
 from rankblend.stores.catalog.filters import metadata_value
 from rankblend.stores.catalog.record_checks import LABELS
+from rankblend.stores.latest import latest
 from rankblend.stores.protocol import Key, Record
 
 __all__ = ["DTYPES", "Columns", "FieldCodes"]
@@ -132,9 +134,12 @@ class Columns:
 
     def put_records(self, records: Sequence[Record], digests: Sequence[int]) -> None:
         """Enter memories, replacing those with the same key; ``digests`` are those of the texts."""
-        columns: dict[str, Sequence[Any]] = {
-            name: [getattr(record, name) for record in records] for name in _RECORD_COLUMNS
-        }
+        if not self.rows.size:  # sorted at once, so that nothing has to be moved later
+            order = latest(records, ordered=True)
+            records, digests = [records[i] for i in order], [digests[i] for i in order]
+        # Record by record: column by column each of them would be fetched a dozen times.
+        values = zip(*map(attrgetter(*_RECORD_COLUMNS), records), strict=True)
+        columns: dict[str, Sequence[Any]] = dict(zip(_RECORD_COLUMNS, values, strict=bool(records)))
         columns["digest"] = digests
         self.put(
             [record.key for record in records],
@@ -215,11 +220,11 @@ class Columns:
     def _rows_for(self, keys: Sequence[Key], serials: Sequence[int]) -> NDArray[np.int64]:
         """The row of each key, a new one for those not held."""
         first = self.rows.size
-        if not first:
-            held: list[int | None] = [None] * len(keys)
-        else:
-            held = [self.rows.row(key) for key in keys]
-        # By path and id: the hash of a scope is not cached, and would take most of the time here.
+        # By path and id: the hash of a key would take most of the time here.
+        if not first and len({(key.scope.path, key.id) for key in keys}) == len(keys):
+            self._reserve(len(keys))
+            return self.rows.add(keys, serials)
+        held = [self.rows.row(key) for key in keys]
         fresh: dict[tuple[str, str], int] = {}
         adds: list[int] = []
         rows: list[int] = []

@@ -98,7 +98,7 @@ class Database:
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block, or, when anything in it raises, nothing of it."""
         with self._write_lock, translated(self.path):
-            connection = self._open(self._writer)
+            connection = self._idle(self._writer)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
@@ -112,12 +112,9 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file for all statements of the block."""
+        """One consistent view of the file for all statements of the block; not inside another."""
         with self._read_lock, translated(self.path):
-            connection = self._open(self._reader)
-            if connection.in_transaction:  # inside a write or another read of this thread
-                yield connection
-                return
+            connection = self._idle(self._reader)
             try:
                 connection.execute("BEGIN")
                 yield connection
@@ -129,6 +126,22 @@ class Database:
         """From now on give up at once when another writer holds the file."""
         with self._write_lock, translated(self.path):
             self._open(self._writer).execute("PRAGMA busy_timeout = 0")
+
+    def compact(self) -> None:
+        """Rewrite the file without what was freed in it, and empty the log.
+
+        Raises:
+            CatalogBusyError: Somebody still reads an older state, so the log had to be kept.
+        """
+        with self._write_lock, translated(self.path):
+            connection = self._open(self._writer)
+            connection.execute("VACUUM")
+            kept = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if kept:
+            raise CatalogBusyError(
+                f"the catalog {self.path!r} is being read; what was freed is still in its log. "
+                "Try again when nobody reads"
+            )
 
     @property
     def closed(self) -> bool:
@@ -144,6 +157,13 @@ class Database:
                 return
             reader.close()
             writer.close()
+
+    def _idle(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        """A connection in no transaction; the caller holds its lock."""
+        found = self._open(connection)
+        if found.in_transaction:  # Ctrl-C came right before it was ended
+            found.execute("ROLLBACK")
+        return found
 
     def _open(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         if connection is None:
@@ -173,26 +193,36 @@ def _translation(error: sqlite3.Error, path: str) -> Exception:
             )
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        case sqlite3.SQLITE_IOERR if extended == sqlite3.SQLITE_IOERR_SHMSIZE:
-            return _full(path)  # no room for the few pages the readers share
+        # No room for the few pages the readers share; and what a quota or a limit of file sizes
+        # says, which SQLite does not tell from other failures to write.
+        case sqlite3.SQLITE_IOERR if extended in (
+            sqlite3.SQLITE_IOERR_SHMSIZE,
+            sqlite3.SQLITE_IOERR_WRITE,
+        ):
+            return _full(path)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return _read_only(path)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return corrupt(path, "its content is damaged")
         case _:
             name = getattr(error, "sqlite_errorname", "unknown")
-            return StoreError(f"the catalog {path!r} failed with {name}")
+            return StoreError(
+                f"the catalog {path!r} failed with {name}; what was being written is undone. Check "
+                "the disk, then open it again"
+            )
 
 
 def _read_only(path: str) -> CatalogReadOnlyError:
     return CatalogReadOnlyError(
-        f"the catalog {path!r} cannot be written: read-only file or folder; nothing was changed"
+        f"the catalog {path!r} cannot be written: read-only file or folder; nothing was changed. "
+        "Make both writable, or open a copy elsewhere"
     )
 
 
 def _full(path: str) -> CatalogFullError:
     return CatalogFullError(
-        f"there is no space left to write to the catalog {path!r}; nothing was changed"
+        f"there is no space left to write to the catalog {path!r} (disk, quota or limit of file "
+        "sizes); nothing was changed. Make room and try again"
     )
 
 

@@ -31,6 +31,7 @@ __all__ = [
 
 DIGEST = 9  # where the digest stands in an encoded record
 _VECTOR = np.dtype("<f4")
+_IN_CACHE = 256  # rows
 _load = json.JSONDecoder().decode
 
 
@@ -178,10 +179,11 @@ def stacked_vectors(
         raise InvalidArgumentError(wrong)
     try:
         with np.errstate(over="ignore"):  # becomes infinite, which is refused below
-            matrix = np.stack(arrays, dtype=_VECTOR, casting="same_kind")
+            joined = np.concatenate(arrays, dtype=_VECTOR, casting="same_kind")
     except (TypeError, ValueError):
         raise InvalidArgumentError("drafts: vector: expected float32 arrays") from None
-    lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
+    matrix = joined.reshape(len(arrays), expected)
+    lengths = _squared_lengths(matrix)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise InvalidArgumentError(
@@ -190,6 +192,15 @@ def stacked_vectors(
         )
     matrix.setflags(write=False)
     return np.array(positions, np.int64), matrix
+
+
+def _squared_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+    """float64, shape (n,): the sum of the squares of each row."""
+    squares = np.empty(len(matrix))
+    for start in range(0, len(matrix), _IN_CACHE):
+        part = matrix[start : start + _IN_CACHE].astype(np.float64)
+        squares[start : start + _IN_CACHE] = np.einsum("ij,ij->i", part, part)
+    return squares
 
 
 def rebuild(

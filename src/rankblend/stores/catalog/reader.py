@@ -6,7 +6,8 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from sqlite3 import Connection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from rankblend.stores.catalog.edges import EdgeIdentity, next_edges
 from rankblend.stores.catalog.encoding import ScopeReader, decode_metadata, decoding, text_digest
 from rankblend.stores.catalog.reading import (
     Changes,
+    contents_of,
     linked_records,
     load_columns,
     next_records,
@@ -53,6 +55,7 @@ class CatalogReader(MemoryView):
         self._database = database
         self._normalize = normalize
         self._scopes = ScopeReader()
+        self._useless: set[str] = set()  # stores whose bytes were damaged, or of another version
         super().__init__(self._loaded(), self._metadata_of)
 
     @property
@@ -73,6 +76,11 @@ class CatalogReader(MemoryView):
         """The current record of each key, None where there is none; reads the file."""
         with self._database.read() as connection:
             return records_of(connection, self._scopes, keys)
+
+    def contents(self, serials: NDArray[np.int64]) -> list[Record | None]:
+        """`MemoryView.contents`; reads the file once."""
+        with self._database.read() as connection:
+            return contents_of(connection, self._scopes, serials)
 
     def revisions(self, key: Key) -> list[Record]:
         """Every revision of a memory by valid time, then in order of writing; the last is current.
@@ -201,16 +209,21 @@ class CatalogReader(MemoryView):
         and a `CacheWarning`.
         """
         with self._database.read() as connection:
-            return cache.load_cache(connection, store)
+            return self._load_cache(connection, store)
+
+    def discard_cache(self, store: str) -> None:
+        """Note that a store could do nothing with what it kept: it is due to be renewed."""
+        self._useless.add(store)
 
     def cache_is_due(self, store: str) -> bool:
-        """Whether so much was written since a store's bytes were kept that they are worth renewing.
+        """Whether a store's bytes were damaged, or so much was written since that they are renewed.
 
         A few changes are told quicker, one by one, than all bytes are written.
         """
         with self._database.read() as connection:
             kept = cache.cached_generation(connection, store)
-            return kept is None or written_since(connection, kept) > len(self) // _FEW
+            few = len(self) // _FEW
+            return store in self._useless or kept is None or written_since(connection, kept) > few
 
     def check(self) -> None:
         """Read the whole file and check its structure.
@@ -223,26 +236,30 @@ class CatalogReader(MemoryView):
         if found != ["ok"]:
             raise CatalogCorruptError(f"the catalog {self.path!r} is damaged; restore a backup")
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with super()._reading():
-            if self._database.closed:
-                raise StoreClosedError(
-                    f"the catalog {self.path!r} was closed; open it again to use it"
-                )
-            yield
+    def _reading(self) -> AbstractContextManager[object]:
+        if self._database.closed:
+            raise StoreClosedError(f"the catalog {self.path!r} was closed; open it again to use it")
+        return super()._reading()
 
     def _loaded(self) -> Columns:
         """The columns: from the cache where it is almost up to date, else from the rows."""
         with self._database.read() as connection:
             columns = None
-            cached = cache.load_cache(connection, column_cache.NAME)
+            cached = self._load_cache(connection, column_cache.NAME)
             if cached is not None:
                 columns = column_cache.restore_columns(cached[1], self._scopes, cached[0])
+                if columns is None:
+                    self.discard_cache(column_cache.NAME)
             if columns is None or written_since(connection, columns.generation) > len(columns) // 8:
                 return load_columns(connection, self._scopes)
             self._apply(columns, select_changes(connection, self._scopes, columns.generation))
             return columns
+
+    def _load_cache(self, connection: Connection, store: str) -> tuple[int, bytes] | None:
+        kept = cache.load_cache(connection, store)
+        if kept is None:
+            self.discard_cache(store)
+        return kept
 
     def _apply(self, columns: Columns, changes: Changes) -> None:
         """Bring columns up to date; without any lock."""

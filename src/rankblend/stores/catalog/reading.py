@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any
@@ -19,6 +20,7 @@ from rankblend.stores.protocol import Edge, Key, Record
 
 __all__ = [
     "Changes",
+    "contents_of",
     "linked_records",
     "load_columns",
     "next_records",
@@ -43,6 +45,12 @@ SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
 FROM memories AS m JOIN history AS h USING (serial)
 """
 _BY_KEY = _CURRENT + "WHERE m.scope = ? AND m.id = ?"
+_BY_SERIAL = """
+SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
+    m.at, m.expires, m.layer, m.slot, m.salience, m.confidence, m.review, m.maturity, m.certainty,
+    m.digest, m.text, m.links, m.metadata, NULL
+FROM memories AS m WHERE m.serial IN (SELECT value FROM json_each(?))
+"""
 _BY_GENERATION = _CURRENT + "WHERE m.generation > ? ORDER BY m.scope, m.id"
 _NEXT = _CURRENT + "WHERE (m.scope, m.id) > (?, ?) ORDER BY m.scope, m.id LIMIT ?"
 _REVISIONS = _PAST + "WHERE m.scope = ? AND m.id = ? ORDER BY h.at, h.revision"
@@ -112,6 +120,15 @@ def records_of(
     ]
     found = iter(_records([row for row in rows if row is not None], scopes))
     return [None if row is None else next(found) for row in rows]
+
+
+def contents_of(
+    connection: Connection, scopes: ScopeReader, serials: NDArray[np.int64]
+) -> list[Record | None]:
+    """The current record of each serial without its vector, None where there is none."""
+    rows = connection.execute(_BY_SERIAL, (json.dumps(serials.tolist()),)).fetchall()
+    found = {record.serial: record for record in _records(rows, scopes)}
+    return [found.get(serial) for serial in serials.tolist()]
 
 
 def revisions_of(connection: Connection, scopes: ScopeReader, key: Key) -> list[Record]:

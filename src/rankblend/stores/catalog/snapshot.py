@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from attrs import evolve
+from numpy.typing import NDArray
 
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.encoding import text_digest
@@ -45,6 +47,11 @@ class Snapshot(MemoryView):
     def records(self, keys: Iterable[Key]) -> list[Record | None]:
         """The record of each key, None where there is none."""
         found = map(self._records.get, keys)
+        return [None if record is None else _apart(record) for record in found]
+
+    def contents(self, serials: NDArray[np.int64]) -> list[Record | None]:
+        """`MemoryView.contents`."""
+        found = map(self._of_serial.get, serials.tolist())
         return [None if record is None else _apart(record) for record in found]
 
     def iter_records(self) -> Iterator[Record]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import numpy as np
 from attrs import frozen
@@ -16,9 +16,10 @@ from rankblend.stores.catalog.fields import MetadataSource, RowFields
 from rankblend.stores.catalog.filters import Filters
 from rankblend.stores.catalog.visibility import admitted
 from rankblend.stores.layers import DEFAULT_LAYERS, LayerPolicy
-from rankblend.stores.protocol import Key, Record, StoreQuery
+from rankblend.stores.numbered import NumberedIds
+from rankblend.stores.protocol import Key, Keys, Record, StoreQuery
 
-__all__ = ["Facts", "MemoryView"]
+__all__ = ["Facts", "MemoryView", "Seen"]
 
 
 @frozen(eq=False)
@@ -34,6 +35,25 @@ class Facts:
     columns: Mapping[str, NDArray[np.float64]]
 
 
+@frozen(eq=False)
+class Seen:
+    """Memories a query sees, n of them.
+
+    Args:
+        ids: Their ids and serials.
+        keys: Their keys.
+        distances: int64, shape (n,): levels up to the scope of each.
+        layers: The layer of each.
+        digests: int64, shape (n,): of their normalized texts.
+    """
+
+    ids: NumberedIds
+    keys: Keys
+    distances: NDArray[np.int64]
+    layers: tuple[str, ...]
+    digests: NDArray[np.int64]
+
+
 class MemoryView:
     """Visibility decisions and small facts, over columns that are replaced or kept up to date.
 
@@ -45,11 +65,9 @@ class MemoryView:
         self._metadata = metadata
         self._columns_lock = threading.RLock()
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """The columns do not change during the block."""
-        with self._columns_lock:
-            yield
+    def _reading(self) -> AbstractContextManager[object]:
+        """While it is held the columns do not change."""
+        return self._columns_lock
 
     def __len__(self) -> int:
         """How many memories there are."""
@@ -58,6 +76,10 @@ class MemoryView:
 
     def records(self, keys: Iterable[Key]) -> list[Record | None]:
         """The record of each key, None where there is none."""
+        raise NotImplementedError
+
+    def contents(self, serials: NDArray[np.int64]) -> list[Record | None]:
+        """The record of each serial, None where there is none; its vector may be left out."""
         raise NotImplementedError
 
     def iter_records(self) -> Iterator[Record]:
@@ -117,6 +139,30 @@ class MemoryView:
             rows = self._columns.rows
             return [rows.key(row) if row >= 0 else None for row in rows.locate(query, ids).tolist()]
 
+    def serials_of(self, query: StoreQuery, ids: Sequence[str]) -> NDArray[np.int64]:
+        """int64, shape (n,): the serial of the memory each id names, −1 where `locate` says None."""
+        with self._reading():
+            rows = self._columns.rows.locate(query, ids)
+            found = rows >= 0
+            rows[found] = self._columns.rows.serials[rows[found]]
+            return rows
+
+    def seen(self, query: StoreQuery, ids: Sequence[str]) -> Seen:
+        """The memories some ids name for this query, without those it does not see."""
+        with self._reading():
+            held, names = self._columns.rows, self._columns.layers
+            rows = held.locate(query, ids)
+            rows = rows[rows >= 0]
+            layers = self._columns.array("layer")[rows].tolist()
+            ids = held.named(rows)
+            return Seen(
+                ids,
+                Keys(held.scopes, held.scope_codes[rows].tolist(), ids),
+                held.distances(query, rows),
+                tuple([names[code] for code in layers]),
+                self._columns.array("digest")[rows],
+            )
+
     def facts(self, query: StoreQuery, ids: Sequence[str], names: Sequence[str]) -> Facts:
         """Columns by name for some ids, as the query sees them.
 
@@ -132,15 +178,17 @@ class MemoryView:
             located = self._columns.rows.locate(query, ids)
             known = located >= 0
             rows = located[known]
-            columns = {}
-            for name in names:
+            columns = {
+                name: preferred.share(RowFields(self._columns, rows, self._metadata), len(rows))
+                if name == "structured"
+                else self._columns.values(name, rows)
+                for name in names
+            }
+        if len(rows) < len(ids):
+            for name, found in columns.items():
                 columns[name] = np.full(len(ids), np.nan)
-                columns[name][known] = (
-                    preferred.share(RowFields(self._columns, rows, self._metadata), len(rows))
-                    if name == "structured"
-                    else self._columns.values(name, rows)
-                )
-            return Facts(known, columns)
+                columns[name][known] = found
+        return Facts(known, columns)
 
     def digests(self, query: StoreQuery, ids: Sequence[str]) -> list[int | None]:
         """64-bit digest of each memory's normalized text; None for an id the query does not see."""
@@ -148,13 +196,6 @@ class MemoryView:
             rows = self._columns.rows.locate(query, ids)
             digests = self._columns.array("digest")
             return [int(digests[row]) if row >= 0 else None for row in rows.tolist()]
-
-    def layers_of(self, query: StoreQuery, ids: Sequence[str]) -> list[str | None]:
-        """The layer of each memory; None for an id the query does not see."""
-        with self._reading():
-            rows = self._columns.rows.locate(query, ids)
-            codes, names = self._columns.array("layer"), self._columns.layers
-            return [names[codes[row]] if row >= 0 else None for row in rows.tolist()]
 
     def leading(
         self,
@@ -164,7 +205,7 @@ class MemoryView:
         *,
         level: int | None = None,
         present: bool = False,
-    ) -> list[str]:
+    ) -> NumberedIds:
         """Ids of the visible memories with the greatest values, best first.
 
         Args:
@@ -181,8 +222,6 @@ class MemoryView:
             known = self._columns.rows
             rows = known.visible(query, level)
             values = [self._columns.values(name, rows) for name in by]
-            if present:
-                kept = ~np.isnan(values[0])
-                rows, values = rows[kept], [column[kept] for column in values]
-            best = leading(rows, values, limit, known.ids, ranks=lambda: known.id_ranks)
-            return [known.ids[row] for row in best.tolist()]
+            ranks = lambda: known.id_ranks  # noqa: E731
+            best = leading(rows, values, limit, known.ids, ranks=ranks, present=present)
+            return known.named(best)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from sqlite3 import Connection
 from typing import Any
 
@@ -107,6 +108,7 @@ def write_records(
     drafts: Sequence[Record],
     contents: Sequence[tuple[Any, ...]],
     generation: int,
+    undated: AbstractSet[int] = frozenset(),
 ) -> Written:
     """Insert new memories and add a revision to existing ones.
 
@@ -119,6 +121,7 @@ def write_records(
         drafts: What to write, in order; one key may occur several times.
         contents: Each draft encoded.
         generation: The number of this write.
+        undated: Positions of drafts that are current whatever is there; see `Catalog.put`.
     """
     matrix, vector_rows = _vectors(connection, drafts)
     first, revision = connection.execute("SELECT next_serial, next_revision FROM state").fetchone()
@@ -175,8 +178,9 @@ def write_records(
         if not fresh[i]:
             vector = matrix[vector_rows[i]].tobytes() if vector_rows[i] >= 0 else None
             serials[i] = _revise(
-                connection, draft.key, contents[i], vector, generation, revision + i
-            )
+                connection, draft.key, contents[i], vector, generation, revision + i,
+                undated=i in undated,
+            )  # fmt: skip
     revised = {serial for serial, is_new in zip(serials, fresh, strict=True) if not is_new}
     fresh = [serial not in revised for serial in serials]
     return Written(serials, fresh, matrix, vector_rows)
@@ -223,10 +227,14 @@ def _revise(
     vector: bytes | None,
     generation: int,
     revision: int,
+    *,
+    undated: bool,
 ) -> int:
     serial, current_at = connection.execute(
         "SELECT serial, at FROM memories WHERE scope = ? AND id = ?", (key.scope.path, key.id)
     ).fetchone()
+    if undated and content[0] < current_at:
+        content = (current_at, *content[1:])
     if content[0] < current_at:
         connection.execute(_BACKDATE, (revision, serial, vector, *content))
         connection.execute(

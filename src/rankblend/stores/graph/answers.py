@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -15,11 +16,15 @@ from rankblend.stores.graph.snapshot import SnapshotCache
 from rankblend.stores.graph.tables import GraphTables
 from rankblend.stores.graph.view import View
 from rankblend.stores.graph.walk import Limits, Walk
+from rankblend.stores.numbered import NumberedIds
 from rankblend.stores.protocol import Reason, StoreQuery
 
 __all__ = ["EMITS", "Answer"]
 
 EMITS = ("hops", "path_weight", "ppr", "activation", "structured")
+
+_PRESENT, _UNKNOWN = np.int8(Reason.PRESENT), np.int8(Reason.UNKNOWN)
+_NOT_APPLICABLE = np.int8(Reason.NOT_APPLICABLE)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,7 +44,6 @@ class Answer:
         damping: float,
     ) -> None:
         self.query = query
-        self.version = tables.version
         self._tables = tables
         self._names, self._snapshots = names, snapshots
         self._limits, self._damping = limits, damping
@@ -83,11 +87,12 @@ class Answer:
         wanted = np.flatnonzero((slots >= 0) & (values > 0))
         if level is not None:
             wanted = wanted[self._view.distance(slots[wanted]) == level]
-        nodes, values = nodes[wanted], values[wanted]
+        nodes, values, slots = nodes[wanted], values[wanted], slots[wanted]
         best = self._tables.nodes.strongest(nodes, values, limit)
         best = best[self._tables.nodes.by_name(nodes[best])]
         best = best[np.argsort(-values[best], kind="stable")]
-        return [self._tables.nodes.names[node] for node in nodes[best].tolist()]
+        names, serials = self._tables.nodes.names, self._tables.memories.serial.values
+        return NumberedIds([names[node] for node in nodes[best].tolist()], serials[slots[best]])
 
     def observe(
         self, ids: Sequence[str], wanted: Sequence[str]
@@ -95,21 +100,31 @@ class Answer:
         """A column and its reasons for each wanted name."""
         held, nodes = self._held(ids)
         there = np.zeros(len(ids), dtype=np.bool_)
-        there[held] = self._view.in_graph(nodes[held])
+        if any(name != "ppr" for name in wanted):  # where the walk came there are edges
+            there[held] = _look_up(self.walk, np.ones(len(self.walk.nodes)), nodes[held], 0.0) > 0
+        others = held & ~there
+        there[others] = self._view.in_graph(nodes[others])
         columns: dict[str, Floats] = {}
         reasons: dict[str, NDArray[np.int8]] = {}
         for name in wanted:
             column = np.full(len(ids), np.nan)
             answered = there & self._has_seed(nodes, entities_only=name == "structured")
             column[answered] = _COLUMNS[name](self, nodes[answered])
-            absent = np.where(held, Reason.NOT_APPLICABLE, Reason.UNKNOWN)
-            columns[name] = column
-            reasons[name] = np.where(answered, Reason.PRESENT, absent).astype(np.int8)
+            absent = np.where(held, _NOT_APPLICABLE, _UNKNOWN)
+            reason = np.where(answered, _PRESENT, absent)
+            if name in _NOT_REACHED and (self._walk_of(name).cut if answered.any() else False):
+                missed = answered & (column == _NOT_REACHED[name])
+                column[missed], reason[missed] = np.nan, Reason.CAPPED
+            columns[name], reasons[name] = column, reason
         return columns, reasons
+
+    def _walk_of(self, name: str) -> Walk:
+        """The walk behind a column."""
+        return self.entity_walk if name == "structured" else self.walk
 
     def _held(self, ids: Sequence[str]) -> tuple[NDArray[np.bool_], Ints]:
         """Which ids are memories the query sees, and the node of each (−1: none)."""
-        nodes = np.array([self._tables.nodes.find(name) for name in ids], dtype=np.int64)
+        nodes = self._tables.nodes.find_all(ids)
         held = nodes >= 0
         held[held] = self._view.seen(nodes[held]) >= 0
         return held, nodes
@@ -151,6 +166,10 @@ _COLUMNS: dict[str, Callable[[Answer, Ints], Floats]] = {
     "activation": Answer._activation,  # noqa: SLF001
     "structured": Answer._structured,  # noqa: SLF001
 }
+
+
+# What a node has that the walk did not reach. When the walk was cut short that is not known.
+_NOT_REACHED = {"hops": math.inf, "path_weight": 0.0, "activation": 0.0, "structured": 0.0}
 
 
 def _look_up(walk: Walk, values: Floats, nodes: Ints, missing: float) -> Floats:

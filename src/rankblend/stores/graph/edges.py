@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.errors import InvalidArgumentError
 from rankblend.stores.graph.columns import Column
+from rankblend.stores.protocol import Edge, Record
 
-__all__ = ["EdgeTable", "edge_problems"]
+__all__ = ["EdgeTable", "check_edges", "check_links", "edge_problems"]
 
 
 def edge_problems(
@@ -27,6 +29,43 @@ def edge_problems(
     if not number or not (math.isfinite(float(weight)) and 0 < float(weight) <= 1):  # type: ignore[arg-type]
         problems.append(f"{where}.weight: expected a finite number in (0, 1]")
     return problems
+
+
+def check_links(records: Iterable[Record]) -> None:
+    """Refuse records with a link that is no edge.
+
+    Raises:
+        InvalidArgumentError: All problems at once, ``records[i].links[j].weight: …``.
+    """
+    _refuse(
+        problem
+        for place, record in enumerate(records)
+        for number, link in enumerate(record.links)
+        for problem in edge_problems(
+            f"records[{place}].links[{number}]", record.id, link.target, link.kind, link.weight
+        )
+    )
+
+
+def check_edges(edges: Iterable[Edge]) -> None:
+    """Refuse edges that are none.
+
+    Raises:
+        InvalidArgumentError: All problems at once, ``edges[i].weight: …``.
+    """
+    _refuse(
+        problem
+        for place, edge in enumerate(edges)
+        for problem in edge_problems(
+            f"edges[{place}]", edge.source, edge.target, edge.kind, edge.weight
+        )
+    )
+
+
+def _refuse(problems: Iterable[str]) -> None:
+    found = list(problems)
+    if found:
+        raise InvalidArgumentError(found)
 
 
 class EdgeTable:

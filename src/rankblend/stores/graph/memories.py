@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,21 +42,30 @@ class MemoryTable:
         """The slot of a living memory, or −1."""
         return self._slots.get((scope, node), -1)
 
-    def add(self, scope: int, node: int, serial: int) -> int:
-        """A slot for a memory that has none."""
-        slot = len(self.node)
-        for column, value in (
-            (self.node, node),
-            (self.scope, scope),
-            (self.serial, serial),
-            (self.first, 0),
-            (self.count, 0),
-            (self.alive, True),
-        ):
-            column.append(value)
-        self._slots[scope, node] = slot
-        self._hold(node, [*self.at(node), slot])
-        return slot
+    def put(self, serials: Mapping[tuple[int, int], int]) -> NDArray[np.int64]:
+        """A slot for each memory, those that have one keep it; int64, in the order given.
+
+        Args:
+            serials: Scope and node of each → its serial.
+        """
+        self._add({place: serial for place, serial in serials.items() if place not in self._slots})
+        slots = np.array([self._slots[place] for place in serials], dtype=np.int64)
+        self.serial.values[slots] = list(serials.values())
+        return slots
+
+    def _add(self, serials: Mapping[tuple[int, int], int]) -> None:
+        """Slots for memories that have none."""
+        places = np.array(list(serials), dtype=np.int64).reshape(-1, 2)
+        slots = np.arange(len(self.node), len(self.node) + len(places))
+        nothing = np.zeros(len(places), dtype=np.int64)
+        self.scope.extend(places[:, 0])
+        self.node.extend(places[:, 1])
+        self.serial.extend(list(serials.values()))
+        self.first.extend(nothing)
+        self.count.extend(nothing)
+        self.alive.extend(~nothing.astype(np.bool_))
+        self._slots.update(zip(serials, slots.tolist(), strict=True))
+        self._hold_new(places[:, 1], slots)
 
     def remove(self, slot: int) -> None:
         """The memory is gone."""
@@ -92,10 +101,18 @@ class MemoryTable:
         """The slots of all living memories."""
         return iter(self._slots.values())
 
-    def _hold(self, node: int, slots: list[int]) -> None:
-        missing = node + 1 - len(self._holder)
+    def _hold_new(self, nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
+        """Enter slots at their nodes, most of which no memory had so far."""
+        missing = int(nodes.max(initial=-1)) + 1 - len(self._holder)
         if missing > 0:
             self._holder.extend(np.full(missing, _NONE))
+        _, which, counts = np.unique(nodes, return_inverse=True, return_counts=True)
+        alone = (counts[which] == 1) & (self._holder.values[nodes] == _NONE)
+        self._holder.values[nodes[alone]] = slots[alone]
+        for node, slot in zip(nodes[~alone].tolist(), slots[~alone].tolist(), strict=True):
+            self._hold(node, [*self.at(node), slot])
+
+    def _hold(self, node: int, slots: list[int]) -> None:
         self.several.pop(node, None)
         if len(slots) > 1:
             self.several[node] = slots

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,10 @@ class NodeTable:
     def find(self, name: str) -> int:
         """The node's number, or −1."""
         return self._numbers.get(name, -1)
+
+    def find_all(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """`find` for each name."""
+        return np.fromiter(map(self._numbers.get, names, repeat(-1)), np.int64, len(names))
 
     def ranks(self) -> NDArray[np.int32]:
         """Each node's position among all names in code point order, shape (nodes,)."""

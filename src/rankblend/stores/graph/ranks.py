@@ -12,6 +12,9 @@ from rankblend.stores.graph.snapshot import Snapshot
 
 __all__ = ["Ranks"]
 
+# Of what a seed brings itself: it is subtracted, so it must be better than what it is taken from.
+_OWN_TOLERANCE = 1e-12
+
 
 @frozen(eq=False)
 class Ranks:
@@ -55,20 +58,17 @@ def _own_rank(
     snapshot: Snapshot, rows: NDArray[np.int64], *, damping: float, cap: int, cut: int
 ) -> NDArray[np.float64]:
     """``π_m(m)`` of each row over walks among the nodes around the rows."""
-    from scipy.sparse import eye_array
-    from scipy.sparse.linalg import splu
-
     chosen = _around(snapshot, rows, cap=cap, cut=cut)
     part = snapshot.matrix[chosen][:, chosen]
-    scale = 1.0 / np.sqrt(snapshot.strength[chosen])
-    part.data *= damping * scale[np.repeat(np.arange(len(chosen)), np.diff(part.indptr))]
-    part.data *= scale[part.indices]
-    solver = splu((eye_array(len(chosen)) - part).tocsc())
-    places = np.searchsorted(chosen, rows)
+    here = np.searchsorted(chosen, rows), np.arange(len(rows))
     units = np.zeros((len(chosen), len(rows)))
-    units[places, np.arange(len(rows))] = 1.0
-    inverse: NDArray[np.float64] = solver.solve(units)[places, np.arange(len(rows))]
-    return (1.0 - damping) * inverse
+    units[here] = 1.0
+    ranks = personalized_pagerank(
+        lambda vectors: np.asarray(part @ vectors), snapshot.strength[chosen], units,
+        damping=damping, tolerance=_OWN_TOLERANCE,
+    )  # fmt: skip
+    own: NDArray[np.float64] = ranks[here]
+    return own
 
 
 def _around(

@@ -123,7 +123,7 @@ class Snapshot:
         row_of = _places(names, len(tables.nodes))
         indices, bounds = self.matrix.indices, self.matrix.indptr
         if len(fresh):
-            indices = row_of[self.nodes][indices]
+            indices = row_of[self.nodes].take(indices)
             bounds = np.insert(bounds, places, bounds[places])
         matrix = _csr(self.matrix.data, indices, bounds)
         return Snapshot(self.mask, names, row_of, matrix, np.insert(self.strength, places, 0.0))

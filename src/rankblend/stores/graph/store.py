@@ -12,13 +12,14 @@ from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.relevance.evidence import is_identifier
 from rankblend.relevance.scope import Scope
 from rankblend.stores.graph.answers import EMITS, Answer
-from rankblend.stores.graph.edges import edge_problems
+from rankblend.stores.graph.edges import check_edges, check_links
 from rankblend.stores.graph.interop import from_networkx, to_networkx
 from rankblend.stores.graph.names import NameIndex
 from rankblend.stores.graph.snapshot import SnapshotCache
 from rankblend.stores.graph.tables import GraphTables
 from rankblend.stores.graph.walk import Limits
 from rankblend.stores.protocol import Edge, Key, Observation, Record, StoreQuery
+from rankblend.stores.rows import ScopedRows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,8 +43,7 @@ class GraphStore:
     ============  ========================================================================
     evidence      meaning, for a memory the query sees and that has a visible edge
     ============  ========================================================================
-    hops          edges to the nearest (other) seed; inf when not reached, whatever stopped
-                  the walk (`trace` says what did)
+    hops          edges to the nearest (other) seed; inf when not reached within ``max_hops``
     path_weight   best product of edge weights from an (other) seed, times its weight; 0 when
                   not reached
     activation    capped spreading activation from the (other) seeds, see `Walk.activation`
@@ -54,6 +54,8 @@ class GraphStore:
 
     All are absent without an (other) seed in the visible graph, and for a memory without a visible
     edge (NOT_APPLICABLE); and for an id that is no memory or not visible (UNKNOWN, both alike).
+    Where a hub or the frontier cap cut the walk short, a memory it did not reach may be near all
+    the same: hops, path_weight, activation and structured are absent there (CAPPED).
 
     Args:
         name: An identifier.
@@ -115,6 +117,7 @@ class GraphStore:
         self._names_of = -1
         self._snapshots = SnapshotCache()
         self._answers: OrderedDict[int, Answer] = OrderedDict()
+        self._answers_of = -1
 
     def fresh(self) -> GraphStore:
         """An empty store with the same settings."""
@@ -131,18 +134,28 @@ class GraphStore:
             InvalidArgumentError: A blank link target or kind, or a weight outside (0, 1]; nothing
                 was added.
         """
-        problems = [
-            problem
-            for place, record in enumerate(records)
-            for number, link in enumerate(record.links)
-            for problem in edge_problems(
-                f"records[{place}].links[{number}]", record.id, link.target, link.kind, link.weight
-            )
-        ]
-        if problems:
-            raise InvalidArgumentError(problems)
+        check_links(records)
         with self._open():
             self._tables.add_records(records)
+
+    def load(self, rows: ScopedRows, linked: Sequence[Record], edges: Sequence[Edge]) -> None:
+        """Add everything that is kept elsewhere, as `add` and `add_edges` would.
+
+        Args:
+            rows: All memories, sorted.
+            linked: Records of those that have links, of which only key, serial and links matter;
+                links of memories that are not among the rows are left out.
+            edges: Edges of their own.
+
+        Raises:
+            InvalidArgumentError: As `add` and `add_edges`; nothing was added.
+        """
+        check_links(linked)
+        check_edges(edges)
+        with self._open():
+            self._tables.add_rows(rows)
+            self._tables.add_records([one for one in linked if rows.row(one.key) is not None])
+            self._tables.add_edges(edges)
 
     def remove(self, keys: Sequence[Key]) -> None:
         """Drop memories and the edges they own; edges added by themselves stay."""
@@ -156,15 +169,7 @@ class GraphStore:
             InvalidArgumentError: A blank end or kind, or a weight outside (0, 1]; nothing was
                 added.
         """
-        problems = [
-            problem
-            for place, edge in enumerate(edges)
-            for problem in edge_problems(
-                f"edges[{place}]", edge.source, edge.target, edge.kind, edge.weight
-            )
-        ]
-        if problems:
-            raise InvalidArgumentError(problems)
+        check_edges(edges)
         with self._open():
             self._tables.add_edges(edges)
 
@@ -186,10 +191,10 @@ class GraphStore:
         Args:
             query: The question.
             ids: Any ids.
-            wanted: Names of the evidence to give, others are not computed; None for all. PageRank
-                is the one that costs more in a larger graph.
+            wanted: Names of the evidence to give, others are not computed; None for what the query
+                wants. PageRank is the one that costs more in a larger graph.
         """
-        names = [name for name in self.emits if wanted is None or name in wanted]
+        names = query.wants(self.emits) if wanted is None else [n for n in EMITS if n in wanted]
         with self._open():
             columns, reasons = self._answer(query).observe(ids, names)
         return Observation(columns, reasons)
@@ -258,8 +263,11 @@ class GraphStore:
 
     def _answer(self, query: StoreQuery) -> Answer:
         """The answer to this very query object, as long as nothing was written."""
+        if self._answers_of != self._tables.version:  # they would keep whole matrices alive
+            self._answers.clear()
+            self._answers_of = self._tables.version
         known = self._answers.pop(id(query), None)
-        if known is None or known.query is not query or known.version != self._tables.version:
+        if known is None or known.query is not query:
             if self._names_of != self._tables.epoch:  # nodes were renumbered
                 self._names, self._names_of = NameIndex(), self._tables.epoch
             known = Answer(

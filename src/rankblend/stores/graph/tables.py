@@ -13,6 +13,7 @@ from rankblend.stores.graph.edges import EdgeTable
 from rankblend.stores.graph.memories import MemoryTable
 from rankblend.stores.graph.nodes import NodeTable, ScopeTable
 from rankblend.stores.protocol import Edge, Key, Record
+from rankblend.stores.rows import ScopedRows
 
 __all__ = ["GraphTables"]
 
@@ -48,19 +49,18 @@ class GraphTables:
 
     def add_records(self, records: Iterable[Record]) -> None:
         """Add memories with their links, replacing those with the same key."""
-        for record in records:
-            scope = self.scopes.number(record.scope)
-            node = self.nodes.number(record.id)
+        placed = [
+            ((self.scopes.number(record.scope), self.nodes.number(record.id)), record)
+            for record in records
+        ]
+        self.memories.put({place: record.serial for place, record in placed})
+        for (scope, node), record in placed:
             slot = self.memories.find(scope, node)
+            owned = self.memories.owned(slot)
             links = self._links(record)
-            if slot < 0:
-                slot = self.memories.add(scope, node, record.serial)
-            else:
-                self.memories.serial.values[slot] = record.serial
-                owned = self.memories.owned(slot)
-                if self._same(owned, links):
-                    continue
-                self.edges.kill(owned)
+            if self._same(owned, links):
+                continue
+            self.edges.kill(owned)
             self.memories.own(slot, len(self.edges), len(links))
             self.edges.extend(
                 [
@@ -68,6 +68,20 @@ class GraphTables:
                     for (target, kind), (weight, verified) in links.items()
                 ]
             )
+        self._written()
+
+    def add_rows(self, rows: ScopedRows) -> None:
+        """Add memories, without their links; 100k take .2 s."""
+        scopes = [self.scopes.number(scope) for scope in rows.scopes]
+        number = self.nodes.number
+        self.memories.put(
+            {
+                (scopes[code], number(identifier)): serial
+                for code, identifier, serial in zip(
+                    rows.scope_codes.tolist(), rows.ids, rows.serials.tolist(), strict=True
+                )
+            }
+        )
         self._written()
 
     def remove_records(self, keys: Iterable[Key]) -> None:
@@ -129,6 +143,8 @@ class GraphTables:
         self, rows: NDArray[np.int64], links: dict[tuple[int, int], tuple[float, bool]]
     ) -> bool:
         """Whether the rows say what the links say: then nothing need change."""
+        if len(rows) != len(links):
+            return False
         edges = self.edges
         held = {
             (int(edges.target.values[row]), int(edges.kind.values[row])): (
@@ -179,14 +195,13 @@ class GraphTables:
         edges = old_edges.select(rows, numbers)
         memories = MemoryTable()
         new_slots = np.full(len(old_memories.node), -1, dtype=np.int32)
+        scopes, ids = old_memories.scope.values[slots], numbers[old_memories.node.values[slots]]
+        serials = old_memories.serial.values[slots]
+        places = zip(scopes.tolist(), ids.tolist(), strict=True)
+        new_slots[slots] = memories.put(dict(zip(places, serials.tolist(), strict=True)))
         moved = np.cumsum(old_edges.alive.values) - 1  # a living row's new number
         for slot in slots.tolist():
-            new = memories.add(
-                int(old_memories.scope.values[slot]),
-                int(numbers[old_memories.node.values[slot]]),
-                int(old_memories.serial.values[slot]),
-            )
-            new_slots[slot] = new
+            new = int(new_slots[slot])
             owned = old_memories.owned(slot)
             memories.own(new, int(moved[owned[0]]) if len(owned) else 0, len(owned))
         owner = edges.owner.values

@@ -32,7 +32,8 @@ class View:
         self.tables = tables
         self.query = query
         self.distances = tables.scopes.distances(query)
-        self._scopes = np.flatnonzero(self.distances >= 0)
+        self._sees: NDArray[np.bool_] = self.distances >= 0
+        self._scopes = np.flatnonzero(self._sees)
         self._nearest: dict[int, int] = {}
 
     def seen(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -90,7 +91,7 @@ class View:
         """Which edge rows the query sees."""
         table = self.tables.edges
         out: NDArray[np.bool_] = table.alive.values[edges]
-        out = out & (self.distances[table.scope.values[edges]] >= 0)
+        out &= self._sees[table.scope.values[edges]]
         owners = table.owner.values[edges].astype(np.int64)
         owned = np.flatnonzero(out & (owners >= 0))
         if len(owned) and (self.query.admitted is not None or self.tables.memories.several):
@@ -100,14 +101,14 @@ class View:
     def edge_mask(self) -> NDArray[np.bool_]:
         """`visible` for every edge row between two different nodes."""
         table = self.tables.edges
-        mask: NDArray[np.bool_] = (self.distances >= 0)[table.scope.values]
+        mask: NDArray[np.bool_] = self._sees.take(table.scope.values)  # half the time of [ ]
         mask &= table.alive.values
         mask &= table.source.values != table.target.values
         memories = self.tables.memories
         if self.query.admitted is not None or memories.several:
             # the last place is that of owner −1: of edges nobody owns
             seen = np.append(self._owner_seen(np.arange(len(memories.node))), True)
-            mask &= seen[table.owner.values]
+            mask &= seen.take(table.owner.values)
         return mask
 
     def distance(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,13 +129,13 @@ class View:
     def _admitted(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
         """`StoreQuery.admits` for many memories."""
         memories = self.tables.memories
-        out: NDArray[np.bool_] = self.distances[memories.scope.values[slots]] >= 0
+        out: NDArray[np.bool_] = self._sees[memories.scope.values[slots]]
         admitted = self.query.admitted
         if admitted is not None:
             serials = memories.serial.values[slots]
-            known = (serials >= 0) & (serials < len(admitted))
-            out = out & known
-            out[known] &= admitted[serials[known]]
+            out &= (serials >= 0) & (serials < len(admitted))
+            if len(admitted):
+                out &= admitted.take(serials, mode="clip")
         return out
 
     def _nearest_slot(self, node: int) -> int:

@@ -57,7 +57,8 @@ class Walk:
         source, target: int64, shape (m,): half-edges of opened nodes, by position in ``nodes``.
         weight: float64, shape (m,).
         strength: float64, shape (n,): summed visible weight of an opened node, 0 for others.
-        mass: float64, shape (n,): activation, the seeds' own included.
+        settled: float64, shape (n,): activation before the last step, the seeds' own included.
+        leaving: float64, shape (n,): what of it takes the last step.
         capped: Which limits stopped it: ``frontier``, ``hub``, ``hops``.
     """
 
@@ -68,7 +69,8 @@ class Walk:
     target: NDArray[np.int64]
     weight: NDArray[np.float64]
     strength: NDArray[np.float64]
-    mass: NDArray[np.float64]
+    settled: NDArray[np.float64]
+    leaving: NDArray[np.float64]
     capped: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -82,8 +84,13 @@ class Walk:
             index[grown.nodes] = 0
         return cls(
             seeds, limits, grown.nodes, grown.source, grown.target, grown.weight, grown.strength,
-            grown.total, tuple(sorted(grown.capped)),
+            grown.settled, grown.leaving, tuple(sorted(grown.capped)),
         )  # fmt: skip
+
+    @property
+    def cut(self) -> bool:
+        """Whether nodes may have been missed although they are near enough to be reached."""
+        return not {"frontier", "hub"}.isdisjoint(self.capped)
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -102,7 +109,7 @@ class Walk:
         ``Σ_h Tʰ v`` for h = 0 … max_hops with ``T[x → y] = DECAY · w(x, y) / √D(x)``, minus, for a
         seed m, the same sum started from v(m) alone, taken at m.
         """
-        out = self.mass.copy()
+        out = self.settled + spread_step(self.source, self.target, self.share, self.leaving)
         seeds = np.flatnonzero(self.seeds.memories)  # nobody asks about the others
         if len(seeds):
             order = np.argsort(self.source)
@@ -165,8 +172,8 @@ class _Growth:
         self.weight = np.empty(0, dtype=np.float64)
         self._reach(seeds.nodes)
         self.strength = np.zeros(len(seeds))
-        self.arriving = seeds.weights.copy()
-        self.total = seeds.weights.copy()
+        self.leaving = seeds.weights.copy()
+        self.settled = seeds.weights.copy()
         self.capped: set[str] = set()
 
     def run(self, limits: Limits) -> None:
@@ -174,13 +181,15 @@ class _Growth:
         for hop in range(limits.max_hops):
             most = limits.degree_cut if hop else max(limits.degree_cut, limits.frontier_cap)
             known = len(self.nodes)
+            if hop:
+                share = _share(self.source, self.weight, self.strength)
+                self.leaving = spread_step(self.source, self.target, share, self.leaving)
+                self.settled = self.settled + self.leaving
             self._open(fresh, limits.frontier_cap, most)
-            grown = len(self.nodes) - known
-            self.strength = np.pad(self.strength, (0, grown))
-            share = _share(self.source, self.weight, self.strength)
-            mass = np.pad(self.arriving, (0, grown))
-            self.arriving = spread_step(self.source, self.target, share, mass)
-            self.total = np.pad(self.total, (0, grown)) + self.arriving
+            room = np.zeros(len(self.nodes) - known)
+            self.strength = np.concatenate([self.strength, room])
+            self.leaving = np.concatenate([self.leaving, room])
+            self.settled = np.concatenate([self.settled, room])
             fresh = np.arange(known, len(self.nodes))
         if len(fresh):
             self.capped.add("hops")
@@ -188,7 +197,7 @@ class _Growth:
     def _open(self, fresh: NDArray[np.int64], cap: int, most: int) -> None:
         """Gather the half-edges of the strongest fresh nodes."""
         chosen = fresh[
-            self.view.tables.nodes.strongest(self.nodes[fresh], self.arriving[fresh], cap)
+            self.view.tables.nodes.strongest(self.nodes[fresh], self.leaving[fresh], cap)
         ]
         if len(chosen) < len(fresh):
             self.capped.add("frontier")

@@ -151,7 +151,7 @@ class Postings:
 
 def positions(
     values: NDArray[np.integer], wanted: NDArray[np.int64], *, below: int
-) -> NDArray[np.int64]:
+) -> NDArray[np.signedinteger]:
     """Where in ``wanted`` each value is; −1 where it is not.
 
     Args:
@@ -162,7 +162,8 @@ def positions(
     if not len(wanted):
         return np.full(len(values), -1, dtype=np.int64)
     if 4 * len(values) > below:
-        table = np.full(below + 2, -1, dtype=np.int64)
+        # narrow, so that it stays in the cache
+        table = np.full(below + 2, -1, dtype=np.min_scalar_type(-len(wanted)))
         table[wanted] = np.arange(len(wanted))
         return np.asarray(table[values])  # −1 and −2 read the two last places
     order = np.argsort(wanted)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,8 @@ from rankblend.stores.keywords.index import TokenIndex
 from rankblend.stores.keywords.question import Question, read_question
 from rankblend.stores.keywords.selection import select
 from rankblend.stores.keywords.snapshot import pack, unpack
-from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
+from rankblend.stores.latest import latest
+from rankblend.stores.protocol import Key, Observation, Record, StoreQuery
 from rankblend.stores.rows import ScopedRows
 from rankblend.stores.sight import RowBlocks
 
@@ -112,11 +112,13 @@ class KeywordStore:
 
         All or nothing: a tokenizer that raises leaves the store as it was.
         """
-        latest = {record.key: record for record in records}
         with self._open():
-            encoded = self._index.encode([record.text for record in latest.values()])
-            self._rows.remove(latest)
-            self._rows.add(list(latest), [record.serial for record in latest.values()])
+            chosen = [records[at] for at in latest(records, ordered=not self._rows.size)]
+            keys = [record.key for record in chosen]
+            encoded = self._index.encode([record.text for record in chosen])
+            if self._rows.size:
+                self._rows.remove(keys)
+            self._rows.add(keys, [record.serial for record in chosen])
             self._index.append(encoded)
             self._changed()
             # Many at once are entered now, few when the next question comes, so that neither a
@@ -156,8 +158,7 @@ class KeywordStore:
             if not limit or not len(question.stems):
                 return []
             rows, scores = self._matches(question, self._rows.blocks(query, level))
-            ids = self._rows.ids
-            return [ids[row] for row in leading(rows, [scores], limit, ids).tolist()]
+            return self._rows.named(leading(rows, [scores], limit, self._rows.ids))
 
     def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
         """``bm25`` and ``coverage`` of each id; see `Store.observe`.
@@ -186,15 +187,7 @@ class KeywordStore:
                 coverage[known] = held / question.word_count
             else:
                 coverage[known] = 1.0
-        reasons = np.where(located < 0, Reason.UNKNOWN, Reason.PRESENT).astype(np.int8)
-        absent = Reason.PRESENT if question.has_terms else Reason.NOT_APPLICABLE
-        return Observation(
-            {"bm25": bm25, "coverage": coverage},
-            {
-                "bm25": np.where(located < 0, Reason.UNKNOWN, absent).astype(np.int8),
-                "coverage": reasons,
-            },
-        )
+        return Observation.of_known({"bm25": bm25, "coverage": coverage}, located >= 0)
 
     def propose_many(
         self, queries: Sequence[StoreQuery], limit: int, *, level: int | None = None
@@ -247,12 +240,10 @@ class KeywordStore:
 
     # -- inside -----------------------------------------------------------------------------------
 
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        with self._lock:
-            if self._closed:
-                raise StoreClosedError(f"store {self.name!r} was closed")
-            yield
+    def _open(self) -> threading.RLock:
+        if self._closed:
+            raise StoreClosedError(f"store {self.name!r} was closed")
+        return self._lock
 
     def _start(self, rows: ScopedRows, index: TokenIndex) -> None:
         self._rows = rows

@@ -1,0 +1,296 @@
+"""The graph of steps of a procedure: a value that is stored and compared, never executed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from importlib.resources import files
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+from attrs import field, frozen
+
+from rankblend.profiles import canonical_hash, canonical_json
+from rankblend.reasonlets.checks import json_problem, text_problems
+from rankblend.reasonlets.errors import ReasonletValidationError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "MAX_EDGES",
+    "MAX_GRAPH_BYTES",
+    "MAX_NODES",
+    "NODE_TYPES",
+    "SCHEMA_VERSION",
+    "Edge",
+    "Graph",
+    "Node",
+    "graph_schema",
+]
+
+SCHEMA_VERSION = 1
+MAX_NODES = 500
+MAX_EDGES = 2_000
+MAX_GRAPH_BYTES = 2**20
+NODE_TYPES = ("agent", "answer", "decision", "retrieve", "tool")
+"""The well-known types; others are allowed."""
+
+
+def _properties(value: Any) -> Any:
+    """A copy of its own, read-only; what is no mapping stays, to be reported by `validate`."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        return MappingProxyType(copy.deepcopy(dict(value)))
+    except (RecursionError, TypeError):  # too deep or not copyable: no JSON either
+        return MappingProxyType(dict(value))
+
+
+def _sequence(value: Any) -> Any:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return value
+    return tuple(value)
+
+
+@frozen
+class Node:
+    """One step.
+
+    Args:
+        id: Unique in its graph.
+        type: What kind of step; see `NODE_TYPES`.
+        name: For people.
+        tool: The tool it calls.
+        properties: JSON values.
+    """
+
+    id: str
+    type: str
+    name: str | None = None
+    tool: str | None = None
+    properties: Mapping[str, object] = field(factory=dict, converter=_properties, hash=False)
+
+    def plain(self) -> dict[str, object]:
+        """JSON-ready; what is None or empty is left out."""
+        found = {"id": self.id, "type": self.type, "name": self.name, "tool": self.tool}
+        return _without_absent(found, self.properties)
+
+
+@frozen
+class Edge:
+    """A directed connection between two steps.
+
+    Args:
+        source, target: Ids of nodes; ``from`` and ``to`` in JSON.
+        condition: When to follow it.
+        properties: JSON values.
+    """
+
+    source: str
+    target: str
+    condition: str | None = None
+    properties: Mapping[str, object] = field(factory=dict, converter=_properties, hash=False)
+
+    def plain(self) -> dict[str, object]:
+        """JSON-ready; what is None or empty is left out."""
+        found = {"from": self.source, "to": self.target, "condition": self.condition}
+        return _without_absent(found, self.properties)
+
+
+@frozen(slots=False)
+class Graph:
+    """A procedure: steps and the directed edges between them.
+
+    Constructing one checks nothing, so that `validate` can report everything at once; a memory
+    stores valid graphs only. Equality compares what was written, in order; two graphs are the *same
+    procedure* when their `digest` is equal.
+
+    Args:
+        nodes: At most `MAX_NODES`.
+        edges: At most `MAX_EDGES`, between existing nodes; equal edges count.
+        properties: JSON values.
+        schema_version: Of this form; 1.
+
+    Example:
+        >>> look, pay = Node("look", "tool", tool="orders.get"), Node("pay", "tool")
+        >>> one = Graph([look, pay], [Edge("look", "pay")])
+        >>> one.digest == Graph([pay, look], [Edge("look", "pay")]).digest
+        True
+        >>> Graph([look, look], [Edge("look", "gone")]).validate()
+        ('nodes[1].id: the same id as nodes[0]', 'edges[0].to: points at no node')
+    """
+
+    nodes: tuple[Node, ...] = field(converter=_sequence)
+    edges: tuple[Edge, ...] = field(default=(), converter=_sequence)
+    properties: Mapping[str, object] = field(factory=dict, converter=_properties, hash=False)
+    schema_version: int = SCHEMA_VERSION
+
+    def validate(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line each; empty when the graph can be stored.
+
+        This is the full check; the JSON Schema cannot say that ids are unique and edges connected.
+        """
+        problems = tuple(_problems(self))
+        if not problems:
+            size = len(canonical_json(self.plain()).encode())
+            if size > MAX_GRAPH_BYTES:
+                return (f"graph: expected at most {MAX_GRAPH_BYTES:,} bytes as JSON, got {size:,}",)
+        return problems
+
+    def plain(self) -> dict[str, object]:
+        """JSON-ready, in the order written."""
+        return _without_absent(
+            {
+                "schema_version": self.schema_version,
+                "nodes": [node.plain() for node in self.nodes],
+                "edges": [edge.plain() for edge in self.edges],
+            },
+            self.properties,
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form: equal for the same procedure however it was written.
+
+        Canonical JSON (RFC 8785) of the plain form with nodes and edges sorted by their own
+        canonical text.
+        """
+        plain = self.plain()
+        for part in ("nodes", "edges"):
+            plain[part] = sorted(plain[part], key=canonical_json)  # type: ignore[call-overload]
+        return canonical_hash(plain)
+
+    def is_same_procedure(self, other: Graph) -> bool:
+        """Whether both have the same content, whatever the order."""
+        return self.digest == other.digest
+
+    @classmethod
+    def from_plain(cls, value: object) -> Self:
+        """A graph from its JSON form.
+
+        Raises:
+            ReasonletValidationError: With everything that is wrong, invalid content included.
+        """
+        problems: list[str] = []
+        table = _table("graph", value, ("schema_version", "nodes", "edges", "properties"), problems)
+        nodes = []
+        for at, item in enumerate(_list("nodes", table, problems)):
+            names = ("id", "type", "name", "tool", "properties")
+            read = _table(f"nodes[{at}]", item, names, problems, {"id": None, "type": None})
+            nodes.append(Node(**read))
+        edges = []
+        for at, item in enumerate(_list("edges", table, problems)):
+            ends = ("from", "to", "condition", "properties")
+            read = _table(f"edges[{at}]", item, ends, problems, {"from": None, "to": None})
+            edges.append(Edge(read.pop("from"), read.pop("to"), **read))
+        if not problems:
+            graph = cls(
+                nodes, edges, table.get("properties", {}),
+                table.get("schema_version", SCHEMA_VERSION),
+            )  # fmt: skip
+            problems += graph.validate()
+        if problems:
+            raise ReasonletValidationError(problems)
+        return graph
+
+    def to_networkx(self) -> nx.MultiDiGraph:
+        """A networkx graph of its own, for any algorithm; see `rankblend.reasonlets.interop`."""
+        from rankblend.reasonlets.interop import to_networkx
+
+        return to_networkx(self)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph) -> Graph:
+        """The graph that `to_networkx` was made of, or of another directed networkx graph."""
+        from rankblend.reasonlets.interop import from_networkx
+
+        return from_networkx(graph)
+
+
+def graph_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the plain form."""
+    text = files("rankblend.reasonlets").joinpath("graph.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _without_absent(
+    found: Mapping[str, object], properties: Mapping[str, object]
+) -> dict[str, object]:
+    given = {name: value for name, value in found.items() if value is not None}
+    if properties:
+        given["properties"] = copy.deepcopy(dict(properties))
+    return given
+
+
+def _problems(graph: Graph) -> Iterator[str]:
+    if graph.schema_version != SCHEMA_VERSION or isinstance(graph.schema_version, bool):
+        yield f"schema_version: expected {SCHEMA_VERSION}"
+    yield from _property_problems("properties", graph.properties)
+    counted: tuple[tuple[str, object, type, int], ...] = (
+        ("nodes", graph.nodes, Node, MAX_NODES),
+        ("edges", graph.edges, Edge, MAX_EDGES),
+    )
+    for name, items, kind, most in counted:
+        if not isinstance(items, tuple):
+            yield f"{name}: expected a sequence of {kind.__name__}, got {type(items).__name__}"
+            return
+        if len(items) > most:
+            yield f"{name}: expected at most {most:,}, got {len(items):,}"
+            return
+        wrong = [at for at, item in enumerate(items) if type(item) is not kind]
+        if wrong:
+            yield from (f"{name}[{at}]: expected a {kind.__name__}" for at in wrong)
+            return
+    first: dict[str, int] = {}
+    for at, node in enumerate(graph.nodes):
+        yield from text_problems(f"nodes[{at}].id", node.id, limit=None)
+        yield from text_problems(f"nodes[{at}].type", node.type, limit=None)
+        for name, text in (("name", node.name), ("tool", node.tool)):
+            where = f"nodes[{at}].{name}"
+            yield from text_problems(where, text, limit=None, optional=True, blank=True)
+        yield from _property_problems(f"nodes[{at}].properties", node.properties)
+        identifier: object = node.id
+        if isinstance(identifier, str) and first.setdefault(identifier, at) != at:
+            yield f"nodes[{at}].id: the same id as nodes[{first[identifier]}]"
+    for at, edge in enumerate(graph.edges):
+        ends: tuple[tuple[str, object], ...] = (("from", edge.source), ("to", edge.target))
+        for name, end in ends:
+            if not isinstance(end, str) or end not in first:
+                yield f"edges[{at}].{name}: points at no node"
+        where = f"edges[{at}].condition"
+        yield from text_problems(where, edge.condition, limit=None, optional=True, blank=True)
+        yield from _property_problems(f"edges[{at}].properties", edge.properties)
+
+
+def _property_problems(where: str, properties: object) -> Iterator[str]:
+    problem = json_problem(properties)
+    if problem is not None:
+        yield f"{where}: {problem}"
+
+
+def _table(
+    where: str,
+    value: object,
+    names: tuple[str, ...],
+    problems: list[str],
+    otherwise: Mapping[str, object] = MappingProxyType({}),
+) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        problems.append(f"{where}: expected an object, got {type(value).__name__}")
+        return dict(otherwise)
+    unknown = sum(1 for name in value if name not in names)
+    if unknown:
+        problems.append(f"{where}: {unknown} unknown names; known: {', '.join(names)}")
+    return {**otherwise, **{name: value[name] for name in names if name in value}}
+
+
+def _list(name: str, table: Mapping[str, Any], problems: list[str]) -> list[Any]:
+    found = table.get(name, [])
+    if isinstance(found, list | tuple):
+        return list(found)
+    problems.append(f"{name}: expected an array, got {type(found).__name__}")
+    return []

@@ -1,0 +1,149 @@
+"""From what a store found to an order: evidence for the ranking pipeline, matches from its answer.
+
+There is no scorer here. A profile (`mnemosyne` with the options of the memory) derives, weighs,
+cuts and orders, as it does for any other recall.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rankblend.profiles import RankingProfile
+from rankblend.reasonlets.checks import is_number
+from rankblend.reasonlets.errors import ReasonletAdapterError
+from rankblend.reasonlets.reasonlet import ReasonletEvidence, ReasonletScore
+from rankblend.reasonlets.store.protocol import Candidate, Counts, Search
+from rankblend.recall import Candidates, EvidenceColumn, Ranking, rank_candidates
+from rankblend.recall.derive import RANGE_SLACK
+from rankblend.relevance.scope import Scope
+from rankblend.stores.protocol import Key, Reason
+
+__all__ = ["EVIDENCE", "LAYER", "STORE", "counts_evidence", "is_sound", "select", "told_of"]
+
+STORE = "procedures"
+LAYER = "procedure"
+_COUNTS = ("runs", "successes", "judged_runs", "judged_successes")
+EVIDENCE = (*_COUNTS, *(f"parent_{name}" for name in _COUNTS), "age_last_run")
+"""What is known about a procedure whatever the question; the cosine comes with the question."""
+_SIGNALS = ("similarity", "success_rate", "freshness")
+
+
+def select(
+    profile: RankingProfile,
+    search: Search,
+    found: Sequence[Candidate],
+    *,
+    now: float,
+    top: int,
+) -> Ranking:
+    """Rank what a store found.
+
+    Args:
+        profile: Reads ``cosine`` and the evidence in `EVIDENCE`.
+        search: What the store was asked.
+        found: What it answered.
+        now: Seconds since the epoch.
+        top: How many are shown.
+
+    Raises:
+        ReasonletAdapterError: The store answered something that cannot be a candidate.
+    """
+    problem = next(_problems(search, found), None)
+    if problem is not None:
+        raise ReasonletAdapterError("store", problem)
+    columns = counts_evidence(found, now)
+    columns["cosine"] = np.array([each.similarity for each in found], np.float64)
+    pool = Candidates(
+        tuple(Key(each.scope, each.id) for each in found),
+        np.array([search.scope.distance(each.scope) for each in found], np.int64),
+        (LAYER,) * len(found),
+        {name: (_column(values),) for name, values in columns.items()},
+        np.arange(len(found)),
+    )
+    return rank_candidates(profile, pool, top=top)
+
+
+def counts_evidence(
+    found: Sequence[Candidate | None], now: float
+) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """The columns of `EVIDENCE`: float64, shape (n,), NaN for None and for what has no parent."""
+    rows = np.full((len(found), len(EVIDENCE)), np.nan)
+    for at, each in enumerate(found):
+        if each is None:
+            continue
+        rows[at, :4] = _four(each.counts)
+        if each.parent is not None:
+            rows[at, 4:8] = _four(each.parent)
+        rows[at, 8] = now - each.last_run
+    return {name: rows[:, at].copy() for at, name in enumerate(EVIDENCE)}
+
+
+def told_of(
+    ranking: Ranking, row: int, candidate: Candidate
+) -> tuple[ReasonletScore, ReasonletEvidence]:
+    """What a match says about its score and what that rests on.
+
+    Args:
+        ranking: As made by `select`.
+        row: One of its shown rows.
+        candidate: The candidate it stands for.
+    """
+    position = int(ranking.rows[row])
+    table = ranking.derived.table
+    similarity, success_rate, freshness = (float(table.column(name)[position]) for name in _SIGNALS)
+    score = ReasonletScore(similarity, success_rate, freshness, float(ranking.scores[row]))
+    told = ranking.derived.told.get(("success_rate", "uses_parent_prior"))
+    uses_parent = told is not None and bool(told[position])
+    counts = candidate.counts
+    return score, ReasonletEvidence(counts.runs, counts.judged_runs, uses_parent)
+
+
+def _four(counts: Counts) -> tuple[int, int, int, int]:
+    return counts.runs, counts.successes, counts.judged_runs, counts.judged_successes
+
+
+def _column(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> EvidenceColumn:
+    reasons = np.where(np.isnan(values), Reason.NOT_APPLICABLE, Reason.PRESENT).astype(np.int8)
+    return EvidenceColumn(STORE, values, reasons)
+
+
+def _problems(search: Search, found: object) -> Iterator[str]:
+    """Why a store's answer cannot be: its place and the field, never the value."""
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        yield f"expected a sequence of Candidate, got {type(found).__name__}"
+        return
+    if len(found) > search.limit:
+        yield f"expected at most {search.limit} candidates, got {len(found)}"
+    seen: set[str] = set()
+    for at, each in enumerate(found):
+        if type(each) is not Candidate:
+            yield f"candidates[{at}]: expected a Candidate, got {type(each).__name__}"
+            continue
+        identifier: object = each.id
+        if not isinstance(identifier, str) or not identifier or identifier in seen:
+            yield f"candidates[{at}].id: expected text that names each once"
+            continue
+        seen.add(identifier)
+        scope: object = each.scope
+        distance = search.scope.distance(scope) if isinstance(scope, Scope) else -1
+        if distance < 0 or (distance > 0 and not search.ancestors):
+            yield f"candidates[{at}].scope: not a scope that was asked"
+        if not is_number(each.similarity) or abs(each.similarity) > 1.0 + RANGE_SLACK:
+            yield f"candidates[{at}].similarity: expected a cosine in [-1, 1]"
+        for name, counts in (("counts", each.counts), ("parent", each.parent)):
+            if not (name == "parent" and counts is None) and not is_sound(counts):
+                yield f"candidates[{at}].{name}: expected counts that can be"
+        if not is_number(each.last_run) or not math.isfinite(each.last_run):
+            yield f"candidates[{at}].last_run: expected finite seconds"
+
+
+def is_sound(counts: object) -> bool:
+    """Whether counts can be: whole, and no part greater than its whole."""
+    if type(counts) is not Counts or any(type(n) is not int for n in _four(counts)):
+        return False
+    failures = counts.runs - counts.successes
+    judged_failures = counts.judged_runs - counts.judged_successes
+    return 0 <= counts.judged_successes <= counts.successes and 0 <= judged_failures <= failures

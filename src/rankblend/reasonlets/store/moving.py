@@ -1,0 +1,72 @@
+"""Whether something may be added to what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.reasonlets.errors import (
+    ReasonletConflictError,
+    ReasonletNotFoundError,
+    ReasonletUnavailableError,
+)
+from rankblend.reasonlets.store.protocol import Entry
+from rankblend.relevance.scope import Scope
+
+__all__ = ["check_dimension", "check_entries"]
+
+
+def check_dimension(dimension: int | None, vector: NDArray[np.float32]) -> None:
+    """Refuse a vector that cannot be compared with those that are stored.
+
+    Raises:
+        ReasonletUnavailableError: Another length; whoever made it is of no use here.
+    """
+    if dimension is not None and len(vector) != dimension:
+        raise ReasonletUnavailableError(
+            "embedder", f"length: expected {dimension}, got {len(vector)}"
+        )
+
+
+def check_entries(
+    entries: Sequence[Entry],
+    dimension: int | None,
+    scopes: Mapping[str, Scope],
+    versions: AbstractSet[tuple[str, str]],
+    executions: AbstractSet[str],
+) -> None:
+    """Refuse entries that would replace something, or hang in the air.
+
+    Args:
+        entries: What is to be added.
+        dimension: Length of the stored vectors; None: while there is none.
+        scopes: Id → scope of the procedures that are stored.
+        versions: Their (family, version).
+        executions: Ids of their runs.
+
+    Raises:
+        ReasonletUnavailableError: Vectors of another length.
+        ReasonletConflictError: An id, a version or an execution is there already, or comes twice.
+        ReasonletNotFoundError: A parent is neither stored nor among the entries, in the same scope.
+    """
+    for entry in entries:
+        dimension = len(entry.vector) if dimension is None else dimension
+        check_dimension(dimension, entry.vector)
+    made = [entry.reasonlet for entry in entries]
+    runs = [stored.id for entry in entries for stored in entry.runs]
+    known = {**scopes, **{each.id: each.scope for each in made}}
+    numbers = {*versions, *((each.family, each.version) for each in made)}
+    if (
+        len(known) < len(scopes) + len(made)
+        or len(numbers) < len(versions) + len(made)
+        or len({*executions, *runs}) < len(executions) + len(runs)
+    ):
+        raise ReasonletConflictError(
+            "already stored", "import into a store that holds none of these procedures"
+        )
+    for each in made:
+        if each.parent_id is not None and known.get(each.parent_id) != each.scope:
+            raise ReasonletNotFoundError("parent")

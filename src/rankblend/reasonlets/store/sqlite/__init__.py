@@ -1,0 +1,7 @@
+"""Procedures in an SQLite file: tables, rows, and everything that reads and writes them."""
+
+from __future__ import annotations
+
+from rankblend.reasonlets.store.sqlite.store import SqliteReasonletStore
+
+__all__ = ["SqliteReasonletStore"]
