@@ -5,8 +5,6 @@ question and what each is worth, the seeds, the pool, what is shown at the end. 
 merged, scored or explained.
 """
 
-# ruff: noqa: SLF001 - it looks into the stores on purpose
-
 from __future__ import annotations
 
 import json

@@ -2,8 +2,8 @@
 
 Durable on both sides: one transaction, on the disk when it returns. The vectors are given; the
 memory reads and checks its items and makes its keyword and vector index besides. What the reference
-writes are the very rows of the catalog, into a catalog's empty tables; the second reference is the
-least anybody could write: one table of scope, id, text, salience and vector.
+writes are the very rows of the catalog, into a catalog's empty tables. Beside it: the least anybody
+could write (one table of scope, id, text, salience and vector), and that with a full-text index.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def test_reference_the_same_rows(benchmark, fresh, rows):
     benchmark.pedantic(insert, setup=setup, rounds=ROUNDS)
 
 
-def test_one_small_table(benchmark, fresh, items):
+@pytest.mark.parametrize("indexed", [False, True], ids=["", "and FTS5"])
+def test_one_small_table(benchmark, fresh, items, indexed):
     rows = [
         (number, item["scope"], item["id"], item["text"], item["salience"], item["vector"].data)
         for number, item in enumerate(items)
@@ -82,7 +83,11 @@ def test_one_small_table(benchmark, fresh, items):
             "CREATE TABLE memories (serial INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
             "id TEXT NOT NULL, text TEXT NOT NULL, salience REAL, vector BLOB, UNIQUE (scope, id))"
         )
-        return (connection, {"memories": rows}), {}
+        tables = {"memories": rows}
+        if indexed:
+            connection.execute("CREATE VIRTUAL TABLE words USING fts5 (text, content = '')")
+            tables["words (rowid, text)"] = [(row[0], row[3]) for row in rows]
+        return (connection, tables), {}
 
     benchmark.pedantic(insert, setup=setup, rounds=ROUNDS)
 

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 import pytest
-from raw_calls import RawCalls
 
 import rankblend as rb
+from raw_calls import RawCalls
 
 N, D, TOP, SIZE = 100_000, 384, 20, 100
 WORDS, ENTITIES, LENGTH = 20_000, 5_000, 15
@@ -73,7 +73,7 @@ def test_reference_raw_calls(benchmark, memory, vector, share):
     benchmark.group = f"recall, {N:,} memories × {D}, {share} of them visible"
     benchmark.extra_info["reference"] = True
     calls = RawCalls(memory, QUESTION, vector, SCOPES[share], top=TOP, size=SIZE)
-    benchmark.pedantic(calls, rounds=60, warmup_rounds=5)
+    benchmark.pedantic(calls, rounds=300, warmup_rounds=5)
     benchmark.extra_info |= {f"{name}, ms": _least(call) for name, call in calls.parts.items()}
 
 
@@ -83,7 +83,7 @@ def test_recall(benchmark, memory, share):
     benchmark.extra_info["target"] = TARGET
     keywords = {"scope": SCOPES[share], "top": TOP}
     found = benchmark.pedantic(
-        memory.recall, args=(QUESTION,), kwargs=keywords, rounds=60, warmup_rounds=5
+        memory.recall, args=(QUESTION,), kwargs=keywords, rounds=300, warmup_rounds=5
     )
     benchmark.extra_info["pool"] = found.trace.pool
 

@@ -181,8 +181,11 @@ def _parse(arguments: list[str], where: str) -> None:
     commands.register(app)
     group: Any = typer.main.get_command(app)
     names = [word for word in arguments if not word.startswith("-")]
-    command = group.commands.get(names[0]) if names else group
-    assert command is not None, f"{where}: there is no command {names[0]!r}"
+    command = group
+    for name in names:  # as deep as there are groups of commands
+        if hasattr(command, "commands"):
+            assert name in command.commands, f"{where}: there is no command {name!r}"
+            command = command.commands[name]
     known = {option for param in command.params for option in param.opts} | {"--help"}
     for word in arguments:
         option = word.partition("=")[0]

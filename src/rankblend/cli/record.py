@@ -68,7 +68,8 @@ def record(
         soft_wrap=True,
     )
     for reason, number in recording.manifest.excluded.items():
-        output.print(Text(f"left out: {number:,} ({reason})", "dim"))
+        if number:
+            output.print(Text(f"left out: {number:,} ({reason})", "dim"))
 
 
 def _latest(dataset: Dataset) -> datetime:
