@@ -117,7 +117,7 @@ def test_reference_ranx_fuse_and_evaluate(benchmark, world):
 @pytest.mark.benchmark(group=RANX)
 def test_replay_of_a_hundred_weightings_beside_ranx(benchmark, world, recording):
     benchmark.extra_info["target"] = ">= 100 x faster"
-    replayed(benchmark, world, recording, FEW, rounds=10)
+    replayed(benchmark, world, recording, FEW, rounds=30)
 
 
 @pytest.mark.benchmark(group=IR_MEASURES)
@@ -143,4 +143,4 @@ def test_reference_ir_measures_of_numpy_scores(benchmark, world):
 @pytest.mark.benchmark(group=IR_MEASURES)
 def test_replay_of_a_hundred_weightings_beside_ir_measures(benchmark, world, recording):
     benchmark.extra_info["target"] = ">= 60 x faster"
-    replayed(benchmark, world, recording, FEW, rounds=10)
+    replayed(benchmark, world, recording, FEW, rounds=30)

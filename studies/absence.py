@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from rankblend.experiment.inference import Comparison, compare
+from rankblend.experiment.inference import Comparison, Contrast, compare
 from rankblend.experiment.plans import (
     AllObserved,
     Combined,
@@ -21,11 +21,27 @@ from rankblend.experiment.plans import (
 from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table, interval_plot
 from rankblend.experiment.results import Results
-from rankblend.experiment.slices import Slice, compare_slices, presence_patterns
+from rankblend.experiment.slices import (
+    COMPLETE,
+    NOT_IN_POOL,
+    Slice,
+    compare_slices,
+    presence_patterns,
+)
 from rankblend.profiles import RankingProfile
 from rankblend.relevance.missing import Neutral, Renormalize, Require, Shrink, Zero
 from studies.draws import stacked
-from studies.outcome import MEASURE, Outcome, clear, contrast_cell, contrast_of, decimals
+from studies.outcome import (
+    MEASURE,
+    Claim,
+    Outcome,
+    contrast_cell,
+    contrast_of,
+    decimals,
+    judged,
+    listed,
+    signed,
+)
 from studies.subjects import Subject, studied_profile
 
 __all__ = ["CONDITIONS", "Condition", "absence_study", "measure_condition"]
@@ -34,6 +50,12 @@ POLICIES = (Renormalize(), Zero(), Neutral(0.5), Shrink(0.2, 0.5), Require(0.5))
 DRAWS = 3
 FEWEST = 20  # queries, over all draws, of a slice that is shown
 _STORES = ("vectors", "keywords", "graph")
+# What the earlier prototype had under a condition: renormalize, zero, shrink(.2, .5).
+_BEFORE = {
+    "30 % without a vector": (".576", ".542", ".593"),
+    "disjoint stores": (".481", ".452", ".476"),
+    "every store lacks 30 %": (".485", ".382", ".489"),
+}
 
 
 @frozen
@@ -61,14 +83,10 @@ class Condition:
 CONDITIONS = (
     Condition("all observed"),
     Condition("30 % without a vector", tuple(Unheld("vectors", 0.3, n) for n in range(DRAWS))),
-    Condition(
-        "disjoint stores", tuple(Disjoint(("keywords", "vectors"), n) for n in range(DRAWS))
-    ),
+    Condition("disjoint stores", tuple(Disjoint(("keywords", "vectors"), n) for n in range(DRAWS))),
     Condition(
         "every store lacks 30 %",
-        tuple(
-            Combined(tuple(Unheld(store, 0.3, n) for store in _STORES)) for n in range(DRAWS)
-        ),
+        tuple(Combined(tuple(Unheld(store, 0.3, n) for store in _STORES)) for n in range(DRAWS)),
     ),
     Condition("cut-off pools of 100", observe=False),
     Condition("cut-off pools of 20", observe=False, pool=20),
@@ -91,6 +109,7 @@ def absence_study(subjects: Sequence[Subject]) -> Outcome:
         for condition in CONDITIONS
         for results in [measure_condition(subject, condition, studied_profile())]
     ]
+    parts = [(each, part) for each in found if each.condition.random for part in _slices(each)]
     sections = [
         Section(
             "(b) What an absent signal counts as",
@@ -104,9 +123,9 @@ def absence_study(subjects: Sequence[Subject]) -> Outcome:
             (_policy_table(found),),
             (_policy_figure([f for f in found if f.subject.embedder == subjects[0].embedder]),),
         ),
-        _slices_section([each for each in found if each.condition.random]),
+        _slices_section(parts),
     ]
-    return Outcome(tuple(_findings(found)), tuple(sections))
+    return Outcome(_findings(found, parts), tuple(sections), _claims(found))
 
 
 def measure_condition(
@@ -163,30 +182,25 @@ def _policy_figure(found: Sequence[_Measured]):
     )
 
 
-def _slices_section(found: Sequence[_Measured]) -> Section:
-    rows = []
-    for each in found:
-        for part in _slices(each):
-            contrasts = {contrast.arm: contrast for contrast in part.contrasts}
-            count = part.contrasts[0].queries
-            if count < FEWEST:
-                continue
-            rows.append(
-                (
-                    each.subject.name, each.subject.embedder, each.condition.name, part.name,
-                    decimals(part.contrasts[0].baseline_value),
-                    *(contrast_cell(contrast) for contrast in contrasts.values()),
-                    count, part.units,
-                )
-            )  # fmt: skip
-    arms = [contrast.arm for contrast in found[0].comparison]
+def _slices_section(parts: Sequence[tuple[_Measured, Slice]]) -> Section:
+    rows = [
+        (
+            each.subject.name, each.subject.embedder, each.condition.name, part.name,
+            decimals(part.contrasts[0].baseline_value), *map(contrast_cell, part.contrasts),
+            part.contrasts[0].queries, part.units,
+        )
+        for each, part in parts
+        if part.contrasts[0].queries >= FEWEST
+    ]  # fmt: skip
+    arms = [contrast.arm for contrast in parts[0][1].contrasts]
     return Section(
         "(b) By what the relevant memories lacked",
         (
             "The same differences on the queries of which at least one relevant memory lacked the "
             "named signals in its pool. `*`: p < .05, corrected over all patterns and policies of "
             f"a data set and condition. Patterns with fewer than {FEWEST} queries over all draws "
-            "are left out; a query counts once a draw.",
+            "are left out; a query counts once a draw. τ² has no links, so `proximity` is lacking "
+            "there throughout; a memory of MuSiQue or BFCL without any link lacks it too.",
         ),
         (
             Table(
@@ -207,28 +221,68 @@ def _slices(each: _Measured) -> Sequence[Slice]:
     return compare_slices(each.results, labels, measure=MEASURE)
 
 
-def _findings(found: Sequence[_Measured]) -> list[str]:
-    """For each policy: where it beats `renormalize` and where it loses to it, in how many cells."""
-    sentences = []
-    for truly, name in ((True, "evidence truly absent"), (False, "cut-off pools")):
-        cells = [
-            each
-            for each in found
-            if (each.condition.random if truly else not each.condition.observe)
-        ]
-        told = []
-        for arm in [contrast.arm for contrast in found[0].comparison]:
-            contrasts = [contrast_of(each.comparison, arm) for each in cells]
-            signs = [clear(contrast.interval) for contrast in contrasts]
-            mean = np.mean([contrast.difference for contrast in contrasts])
-            told.append(
-                f"{arm} is better than renormalize in {signs.count(1)}, worse in "
-                f"{signs.count(-1)} (mean difference {mean:+.3f})"
-            )
-        sentences.append(
-            f"With {name}, of {len(cells)} cells (data set × embedder × condition): "
-            f"{'; '.join(told)}."
+def _findings(
+    found: Sequence[_Measured], parts: Sequence[tuple[_Measured, Slice]]
+) -> tuple[str, ...]:
+    absent = [each.comparison for each in found if each.condition.random]
+    cut = [each.comparison for each in found if not each.condition.observe]
+
+    def against(cells: Sequence[Comparison]) -> str:
+        return "; ".join(
+            f"{arm} {listed([contrast_of(cell, arm) for cell in cells])}"
+            for arm in [contrast.arm for contrast in cells[0]]
         )
-    return sentences
+
+    whole = [p for each, p in parts if p.name == _complete(each)]
+    lacking = [p for each, p in parts if p.name not in (_complete(each), NOT_IN_POOL)]
+    return (
+        "Where stores truly lack memories, against leaving an absent signal out (renormalize), in "
+        f"cells of data set × embedder × condition: {against(absent)}.",
+        "Zero is a trade: it moves questions whose relevant memories lack nothing by "
+        f"{signed(_mean_of_zero(whole))} and those with a relevant memory that lacks a signal by "
+        f"{signed(_mean_of_zero(lacking))}.",
+        f"In cut-off pools, where an absent value means *further down*: {against(cut)}.",
+    )
 
 
+def _complete(each: _Measured) -> str:
+    """What the pattern is called where nothing lacks that the data set gives at all."""
+    return "lacks proximity" if each.subject.name == "tau2-banking" else COMPLETE
+
+
+def _mean_of_zero(parts: Sequence[Slice]) -> float:
+    contrasts = [c for part in parts for c in part.contrasts if c.arm == "zero"]
+    sizes = [contrast.queries for contrast in contrasts]
+    return float(np.average([c.difference for c in contrasts], weights=sizes)) if sizes else np.nan
+
+
+def _claims(found: Sequence[_Measured]) -> tuple[Claim, ...]:
+    claims = []
+    for condition, (renormalize, zero, shrink) in _BEFORE.items():
+        cells = [each.comparison for each in found if each.condition.name == condition]
+        zeros = [contrast_of(cell, "zero") for cell in cells]
+        shrunk = [contrast_of(cell, "shrink(0.2, 0.5)") for cell in cells]
+        claims.append(
+            Claim(
+                f"renormalize beats zero: {condition}",
+                f"{renormalize} against {zero}",
+                f"{_mean(zeros, 'baseline_value')} against {_mean(zeros, 'value')}; zero "
+                f"{listed(zeros)}",
+                judged(zeros, sign=-1),
+            )
+        )
+        claims.append(
+            Claim(
+                f"shrink(.2, .5) {'beats' if shrink > renormalize else 'is below'} renormalize: "
+                f"{condition}",
+                f"{shrink} against {renormalize}",
+                f"{_mean(shrunk, 'value')} against {_mean(shrunk, 'baseline_value')}; shrink "
+                f"{listed(shrunk)}",
+                judged(shrunk, sign=1 if shrink > renormalize else -1),
+            )
+        )
+    return tuple(claims)
+
+
+def _mean(contrasts: Sequence[Contrast], name: str) -> str:
+    return decimals(float(np.mean([getattr(contrast, name) for contrast in contrasts])))

@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from attrs import frozen
 
 from rankblend.experiment.inference import Comparison, Contrast, Interval
 from rankblend.experiment.report import Section
 
-__all__ = ["MEASURE", "Outcome", "clear", "contrast_cell", "contrast_of", "decimals", "interval_cell", "signed"]
+__all__ = [
+    "MEASURE",
+    "Claim",
+    "Outcome",
+    "clear",
+    "contrast_cell",
+    "contrast_of",
+    "decimals",
+    "interval_cell",
+    "judged",
+    "listed",
+    "signed",
+]
 
 MEASURE = "nDCG@10"
+
+
+@frozen
+class Claim:
+    """A figure of the earlier prototype, looked at again.
+
+    Attributes:
+        text: What was claimed.
+        before: Its numbers then.
+        now: Its numbers here.
+        verdict: ``confirmed``, ``partly`` or ``refuted``; see `judged`.
+    """
+
+    text: str
+    before: str
+    now: str
+    verdict: str
 
 
 @frozen(eq=False)
@@ -21,10 +51,12 @@ class Outcome:
     Attributes:
         findings: Sentences for the summary, each with its numbers.
         sections: For the page.
+        claims: What of the earlier prototype it speaks to.
     """
 
     findings: tuple[str, ...]
     sections: tuple[Section, ...]
+    claims: tuple[Claim, ...] = ()
 
 
 def decimals(value: float) -> str:
@@ -64,3 +96,27 @@ def clear(interval: Interval | None) -> int:
 def contrast_of(comparison: Comparison, arm: str) -> Contrast:
     """The contrast of an arm."""
     return next(contrast for contrast in comparison if contrast.arm == arm)
+
+
+def judged(contrasts: Sequence[Contrast], *, sign: int) -> str:
+    """Whether contrasts bear out a claimed direction.
+
+    ``confirmed`` where their mean has the claimed sign, some are clear (the interval leaves out
+    zero) and none is clear the other way; ``refuted`` where the mean has the other sign, or none is
+    clear; else ``partly``.
+    """
+    mean = sum(contrast.difference for contrast in contrasts) / len(contrasts)
+    signs = [clear(contrast.interval) * sign for contrast in contrasts]
+    if mean * sign <= 0.0 or 1 not in signs:
+        return "refuted"
+    return "partly" if -1 in signs else "confirmed"
+
+
+def listed(contrasts: Sequence[Contrast]) -> str:
+    """``better in 3, worse in 5 of 9 (mean −.020)``: by intervals that leave out zero."""
+    signs = [clear(contrast.interval) for contrast in contrasts]
+    mean = sum(contrast.difference for contrast in contrasts) / len(contrasts)
+    return (
+        f"better in {signs.count(1)}, worse in {signs.count(-1)} of {len(signs)} "
+        f"(mean {signed(mean)})"
+    )

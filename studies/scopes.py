@@ -15,7 +15,7 @@ from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table, interval_plot
 from rankblend.experiment.slices import Slice, compare_slices
 from studies.hierarchies import CONSTRUCTIONS, placed, whereabouts
-from studies.outcome import MEASURE, Outcome, clear, contrast_cell, decimals
+from studies.outcome import MEASURE, Outcome, contrast_cell, decimals, signed
 from studies.subjects import PATHS, Subject, few_queries, recorded, studied_profile
 
 __all__ = ["scope_study"]
@@ -47,7 +47,11 @@ def scope_study(
         for name in sets
         for construction in CONSTRUCTIONS
     ]  # fmt: skip
-    first = [f for f in found if f.subject.embedder == embedders[0]]
+    halves = [
+        each
+        for each in found
+        if each.construction == "half shared" and each.subject.embedder == embedders[0]
+    ]
     section = Section(
         "(c) Off, blend, backfill",
         (
@@ -63,9 +67,9 @@ def scope_study(
             "p < .05, corrected over the modes and places of a data set and construction.",
         ),
         (_table(found),),
-        (_figure([f for f in first if f.construction == "half shared"]),),
+        (_figure(halves),),
     )
-    return Outcome(tuple(_findings(found)), (section,))
+    return Outcome((_finding(halves),), (section,))
 
 
 def _subject(
@@ -92,7 +96,9 @@ def _measure(subject: Subject, construction: str) -> _Measured:
     )
     results = replay(subject.recording, plan, [MEASURE])
     labels = [f"all {construction}"] if construction != "half shared" else []
-    slices = () if labels else compare_slices(results, whereabouts(subject.dataset), measure=MEASURE)
+    slices = (
+        () if labels else compare_slices(results, whereabouts(subject.dataset), measure=MEASURE)
+    )
     return _Measured(subject, construction, compare(results), tuple(slices))
 
 
@@ -132,23 +138,16 @@ def _figure(found: Sequence[_Measured]):
     )
 
 
-def _findings(found: Sequence[_Measured]) -> list[str]:
-    sentences = []
+def _finding(found: Sequence[_Measured]) -> str:
+    told = []
     for each in found:
-        if each.construction != "half shared":
-            continue
-        told = [f"{c.arm} {contrast_cell(c)}" for c in each.comparison]
-        parts = {
-            part.name: ", ".join(
-                f"{c.arm} {'gains' if clear(c.interval) > 0 else 'loses'} {contrast_cell(c)}"
-                for c in part.contrasts
-                if clear(c.interval)
-            )
+        whole = ", ".join(f"{c.arm} {contrast_cell(c)}" for c in each.comparison)
+        places = "; ".join(
+            f"{part.name} {', '.join(f'{c.arm} {signed(c.difference)}' for c in part.contrasts)}"
             for part in each.slices
-        }
-        places = "; ".join(f"{name}: {text or 'no clear difference'}" for name, text in parts.items())
-        sentences.append(
-            f"Scope modes on {each.subject.name} ({each.subject.embedder}, half of the sessions "
-            f"shared) against off: {', '.join(told)}. By place: {places}."
         )
-    return sentences
+        told.append(f"{each.subject.name}: {whole} (by where the answers lie: {places})")
+    return (
+        f"Scope modes against off, half of the sessions shared ({found[0].subject.embedder}): "
+        f"{'. '.join(told)}."
+    )

@@ -61,7 +61,7 @@ def signal_study(subjects: Sequence[Subject]) -> Outcome:
     dated = [subject for subject in subjects if subject.name == "locomo"]
     if dated:
         sections.append(_recency_section(dated))
-    return Outcome(tuple(_findings(found)), tuple(sections))
+    return Outcome((_finding(first),), tuple(sections))
 
 
 def _measure(subject: Subject) -> _Measured:
@@ -133,18 +133,16 @@ def _recency_section(subjects: Sequence[Subject]) -> Section:
     )  # fmt: skip
 
 
-def _findings(found: Sequence[_Measured]) -> list[str]:
-    sentences = []
-    for embedder in dict.fromkeys(each.subject.embedder for each in found):
-        parts = []
-        for each in (one for one in found if one.subject.embedder == embedder):
-            missed = [c for c in each.left_out if clear(c.interval) == -1]
-            harmful = [c for c in each.left_out if clear(c.interval) == 1]
-            told = [f"{c.arm.removeprefix('without ')} {contrast_cell(c)}" for c in missed]
-            part = f"{each.subject.name}: {', '.join(told) or 'none is clearly missed'}"
-            if harmful:
-                against = [f"{c.arm} {contrast_cell(c)}" for c in harmful]
-                part += f"; better off {', '.join(against)}"
-            parts.append(part)
-        sentences.append(f"Leaving one signal out ({embedder}). {'. '.join(parts)}.")
-    return sentences
+def _finding(found: Sequence[_Measured]) -> str:
+    parts = []
+    for each in found:
+        missed = [c for c in each.left_out if clear(c.interval) == -1]
+        harmful = [c for c in each.left_out if clear(c.interval) == 1]
+        told = [f"{c.arm.removeprefix('without ')} {contrast_cell(c)}" for c in missed]
+        part = f"{each.subject.name} {', '.join(told) or 'none clearly'}"
+        if harmful:
+            part += f"; better {', '.join(f'{c.arm} {contrast_cell(c)}' for c in harmful)}"
+        parts.append(part)
+    return (
+        f"Signals that are missed when left out ({found[0].subject.embedder}): {'. '.join(parts)}."
+    )

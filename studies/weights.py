@@ -13,7 +13,7 @@ from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table, interval_plot
 from rankblend.profiles import RankingProfile
-from studies.outcome import MEASURE, Outcome, contrast_cell, decimals
+from studies.outcome import MEASURE, Outcome, contrast_cell, decimals, listed
 from studies.subjects import Subject, studied_profile
 
 __all__ = ["weight_study"]
@@ -45,7 +45,7 @@ def weight_study(subjects: Sequence[Subject]) -> Outcome:
         (_values(found), _weights(found)),
         (_figure(found),),
     )
-    return Outcome(tuple(_findings(found)), (section,))
+    return Outcome((_finding(found),), (section,))
 
 
 def _fitted(subject: Subject) -> WeightFit:
@@ -61,9 +61,7 @@ def _fitted(subject: Subject) -> WeightFit:
     )
 
 
-def _measured(
-    recording: Recording, profiles: Sequence[RankingProfile]
-) -> NDArray[np.float64]:
+def _measured(recording: Recording, profiles: Sequence[RankingProfile]) -> NDArray[np.float64]:
     named = {str(number): profile for number, profile in enumerate(profiles)}
     return replay(recording, named, [MEASURE]).measure(MEASURE)
 
@@ -121,12 +119,21 @@ def _figure(found: Sequence[_Measured]):
     )
 
 
-def _findings(found: Sequence[_Measured]) -> list[str]:
-    told = []
-    for each in found:
-        against = {c.baseline: c for c in each.fit.comparison if c.arm == "fitted"}
-        told.append(
-            f"{each.subject.name} ({each.subject.embedder}) {contrast_cell(against['given'])}, "
-            f"to uniform {contrast_cell(against['uniform'])}"
-        )
-    return [f"Fitted weights on held-out clusters, difference to those given: {'; '.join(told)}."]
+def _finding(found: Sequence[_Measured]) -> str:
+    gains = {
+        baseline: [
+            c
+            for each in found
+            for c in each.fit.comparison
+            if c.arm == "fitted" and c.baseline == baseline
+        ]
+        for baseline in ("given", "uniform")
+    }
+    told = ", ".join(
+        f"{each.subject.name} ({each.subject.embedder}) {contrast_cell(c)}"
+        for each, c in zip(found, gains["given"], strict=True)
+    )
+    return (
+        "Fitted weights on held-out clusters: against those given "
+        f"{listed(gains['given'])}: {told}; against uniform {listed(gains['uniform'])}."
+    )

@@ -250,7 +250,7 @@ def test_replay_of_weightings_when_more_than_one_part_then_the_same(
             f"w{number}",
             evolve(base, score=Node("weighted_mean", zip(INPUTS[:5], row, strict=True))),
         )
-        for number, row in enumerate(rng.choice((0.0, 0.5, 1.0), (300, 5)).tolist())
+        for number, row in enumerate(rng.choice((0.0, 0.5, 1.0), (260, 5)).tolist())
     ]
     assert_same(recordings[1], arms, 100)
 

@@ -19,6 +19,7 @@ SAYS = {
     "own_profile.py": "score.weights.similarity",
     "own_store.py": "liked",
     "scopes.py": "tenant:acme",
+    "worked_example.py": "New version, 1.1",
 }
 
 

@@ -583,10 +583,15 @@ class SqliteMachine(ReasonletMachine):
                 self.erase(scope=scope, subject="ana", purge=False)
 
 
-TestInMemory = ReasonletMachine.TestCase
-TestInMemory.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+class TestInMemory(ReasonletMachine.TestCase):
+    settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+
+
+@pytest.mark.slow
+class TestInMemoryLonger(ReasonletMachine.TestCase):
+    settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.slow
 class TestSqlite(SqliteMachine.TestCase):
-    settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+    settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

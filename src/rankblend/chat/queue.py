@@ -73,6 +73,8 @@ class CaptureQueue:
         Returns:
             False when it was dropped, because there is no room or the queue is closed.
         """
+        if self._worker is not None and self._worker.get_loop().is_closed():
+            self._worker = None  # a loop that was closed around it: what it left is counted now
         if self._closed:
             CAPTURES.add("dropped_shutdown")
             return False

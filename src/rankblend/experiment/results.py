@@ -30,8 +30,8 @@ class Results:
         judged: bool, shape (q,): whether the query has judgments; the others are excluded.
         empty: bool, shape (a, q): where the arm returned nothing; judged queries then score 0.
         not_run: Arm → why it did not run. Such an arm need not be among ``arms``.
-        coverage: float64, shape (a, q): mean share of the score's weight that was present in what
-            was returned; None when it was not asked for.
+        coverage: float64, shape (a, q): mean share of the score's weight that was present, over the
+            candidates of the query; None when it was not asked for.
         manifest: What was measured: data set, recording, versions.
     """
 

@@ -196,6 +196,26 @@ class Graph:
             raise ReasonletValidationError(problems)
         return graph
 
+    @classmethod
+    def from_stored(cls, plain: Mapping[str, Any]) -> Self:
+        """A graph from a plain form that was valid when it was written; it is not checked again."""
+        empty: dict[str, object] = {}
+        nodes = [
+            Node(
+                node["id"],
+                node["type"],
+                node.get("name"),
+                node.get("tool"),
+                node.get("properties", empty),
+            )
+            for node in plain["nodes"]
+        ]
+        edges = [
+            Edge(edge["from"], edge["to"], edge.get("condition"), edge.get("properties", empty))
+            for edge in plain["edges"]
+        ]
+        return cls(nodes, edges, plain.get("properties", empty), plain["schema_version"])
+
     def to_networkx(self) -> nx.MultiDiGraph:
         """A networkx graph of its own, for any algorithm; see `rankblend.reasonlets.interop`."""
         from rankblend.reasonlets.interop import to_networkx

@@ -2,60 +2,49 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Self, TypeVar
+from collections.abc import Callable
+from datetime import datetime
 
 from rankblend.embedders import Embedder
 from rankblend.reasonlets.advice import Advice
 from rankblend.reasonlets.capture import Capture, Outcome, Provenance, named_after
 from rankblend.reasonlets.errors import (
     ReasonletAdapterError,
-    ReasonletError,
-    ReasonletNotFoundError,
-    ReasonletUnavailableError,
-    code_of,
     raise_invalid,
 )
+from rankblend.reasonlets.keeping import KeptReasonlets, ScopeLike, stored
 from rankblend.reasonlets.options import ReasonletOptions
-from rankblend.reasonlets.portable import read_entries, write_entries
 from rankblend.reasonlets.protocols import CaptureGuard, IntentExtractor, RunEvaluator
 from rankblend.reasonlets.reasonlet import (
-    Erased,
     Feedback,
     Reasonlet,
     ReasonletMatch,
-    ReasonletStatistics,
     Receipt,
     Status,
     VerdictSource,
 )
 from rankblend.reasonlets.requests import (
-    check_prune,
-    read_erasure,
     read_feedback,
-    read_page,
-    read_place,
     read_question,
     read_run,
 )
 from rankblend.reasonlets.selector import select, told_of
 from rankblend.reasonlets.store.in_memory import InMemoryReasonletStore
-from rankblend.reasonlets.store.protocol import Draft, ReasonletStore, Recorded, Run, Search
+from rankblend.reasonlets.store.protocol import (
+    Candidate,
+    Draft,
+    ReasonletStore,
+    Recorded,
+    Run,
+    Search,
+)
 from rankblend.reasonlets.telemetry import RECALL
 from rankblend.recall.opening import system_clock
-from rankblend.relevance.scope import Scope
 
 __all__ = ["ReasonletMemory"]
 
-T = TypeVar("T")
-ScopeLike = Scope | str
 
-
-class ReasonletMemory:
+class ReasonletMemory(KeptReasonlets):
     """Procedures that answered questions, ranked by similarity, success rate and freshness.
 
     Every call is a coroutine; `SyncReasonletMemory` has the same calls without. Errors carry a
@@ -106,10 +95,9 @@ class ReasonletMemory:
         if not isinstance(options, ReasonletOptions):
             problems.append(f"options: expected ReasonletOptions, got {type(options).__name__}")
         raise_invalid(problems)
+        super().__init__(store, clock or system_clock)
         self.options = options
-        self.store = store
         self._advice = Advice(embedder, guard, extractor, evaluator, options)
-        self._clock = clock or system_clock
 
     async def remember(self, capture: Capture) -> Receipt:
         """Remember an answered question, and the run that answered it.
@@ -192,12 +180,9 @@ class ReasonletMemory:
             ranking = select(profile, search, found, now=now, top=top)
             observed.counts["candidates"] = len(found)
             shown = [(int(row), found[int(ranking.rows[row])]) for row in ranking.shown]
-            definitions = await stored(self.store.get([candidate.id for _, candidate in shown]))
-            # What was erased a moment ago is None.
             matches = [
-                ReasonletMatch(definition, *told_of(ranking, row, candidate))
-                for (row, candidate), definition in zip(shown, definitions, strict=True)
-                if definition is not None
+                ReasonletMatch(await stored(_defined(each)), *told_of(ranking, row, each))
+                for row, each in shown
             ]
             observed.counts["returned"] = len(matches)
             return matches
@@ -262,165 +247,16 @@ class ReasonletMemory:
         where = read_feedback(scope, execution, feedback)
         await stored(self.store.feedback(where, execution, feedback))
 
-    async def list_pending(
-        self, scope: ScopeLike, *, limit: int = 20, after: str | None = None
-    ) -> list[Reasonlet]:
-        """Procedures that wait for review, by id, each with its own track record.
-
-        Args:
-            scope: Exactly this scope.
-            limit: 1 to 100.
-            after: The last id of the page before.
-        """
-        where = read_page(scope, limit, after)
-        return list(await stored(self.store.pending(where, limit, after)))
-
-    async def approve(self, scope: ScopeLike, id: str) -> None:
-        """Make a procedure recallable from the next query on; an active one stays as it is.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-        """
-        await stored(self.store.approve(read_place(scope, id), id))
-
-    async def reject(self, scope: ScopeLike, id: str) -> None:
-        """Delete a procedure that waits for review, with its runs and their feedback.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-            ReasonletConflictError: It is active, or has versions below it.
-        """
-        await stored(self.store.reject(read_place(scope, id), id))
-
-    async def get(self, scope: ScopeLike, id: str) -> Reasonlet:
-        """One procedure of a scope, whatever its status.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-        """
-        where = read_place(scope, id)
-        (found,) = await stored(self.store.get([id]))
-        if found is None or found.scope != where:
-            raise ReasonletNotFoundError("reasonlet")
-        return found
-
-    async def lineage(self, scope: ScopeLike, id: str) -> list[Reasonlet]:
-        """All versions of the procedure a version belongs to, by version number.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-        """
-        return list(await stored(self.store.family(read_place(scope, id), id)))
-
-    async def statistics(self, scope: ScopeLike | None = None) -> ReasonletStatistics:
-        """Counts over exactly this scope; None: over the whole store."""
-        where = None if scope is None else read_place(scope)
-        return await stored(self.store.statistics(where))
-
-    async def prune(
-        self,
-        *,
-        scope: ScopeLike | None = None,
-        older_than: timedelta | None = None,
-        keep: int | None = None,
-    ) -> int:
-        """Drop runs by age, by number, or by both; they stay in all counters.
-
-        Args:
-            scope: Exactly this scope; None: all.
-            older_than: Runs before now minus this go.
-            keep: How many of each procedure's newest runs stay, ≥ 0.
-
-        Returns:
-            How many runs went.
-        """
-        where = check_prune(scope, older_than, keep)
-        before = None if older_than is None else self._now() - older_than.total_seconds()
-        return await stored(self.store.prune(where, before=before, keep=keep))
-
-    async def erase_subject(
-        self, scope: ScopeLike, subject_id: str, *, purge: bool = False
-    ) -> Erased:
-        """Erase a person from a scope: their procedures, and their runs of others' procedures.
-
-        Doing it again finds nothing. Runs that were pruned before are anonymous counts.
-
-        Args:
-            scope: Exactly this scope.
-            subject_id: As in the provenance.
-            purge: Also clean what the file has freed; takes as long as rewriting it.
-        """
-        where = read_erasure(scope, subject_id, purge)
-        return await stored(self.store.erase_subject(where, subject_id, purge=purge))
-
-    async def rebuild_judged_counters(self) -> int:
-        """Count judged runs anew from the runs still stored; returns how many procedures changed.
-
-        Runs that were pruned then count as the agent's word only.
-        """
-        return await stored(self.store.rebuild_judged_counters())
-
-    async def export(self, path: str | os.PathLike[str]) -> int:
-        """Write everything as JSON lines; returns how many procedures.
-
-        The file appears under its name only when it is complete.
-        """
-        entries = await stored(self.store.dump())
-        return await asyncio.to_thread(write_entries, path, entries)
-
-    async def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add what `export` wrote, in one transaction; returns how many procedures.
-
-        Raises:
-            ReasonletValidationError: Every problem with the number of its line; nothing is stored.
-            ReasonletConflictError: Some of it is stored already; nothing is stored.
-        """
-        entries = await asyncio.to_thread(read_entries, path)
-        await stored(self.store.load(entries))
-        return len(entries)
-
-    async def aclose(self) -> None:
-        """Close the store; closing twice is harmless."""
-        await self.store.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
     async def _dimension(self) -> int | None:
         return await stored(self.store.dimension())
 
-    def _now(self) -> float:
-        now: object = self._clock()
-        if not isinstance(now, datetime) or now.tzinfo is None:
-            raise_invalid(["clock: expected it to return an aware datetime"])
-        assert isinstance(now, datetime)
-        return now.timestamp()
 
-
-async def stored(call: Awaitable[T]) -> T:
-    """What a store answers; its errors pass with their code, any other exception means it is down.
-
-    Raises:
-        ReasonletError, ReasonletAdapterError: As raised.
-        ReasonletUnavailableError: It raised something else, of which only the type is told.
-    """
-    try:
-        return await call
-    except (ReasonletError, ReasonletAdapterError):
-        raise
-    except Exception as error:
-        if code_of(error) is not None:
-            raise
-        kind = type(error).__name__
-    raise ReasonletUnavailableError("store", kind)
+async def _defined(candidate: Candidate) -> Reasonlet:
+    """What a candidate stands for."""
+    made: object = candidate.definition()
+    if not isinstance(made, Reasonlet) or made.id != candidate.id:
+        raise ReasonletAdapterError("store", "definition: expected the Reasonlet of that id")
+    return made
 
 
 def _receipt(recorded: Recorded, outcome: Outcome, verdict: bool | None) -> Receipt:

@@ -118,6 +118,7 @@ def _problems(search: Search, found: object) -> Iterator[str]:
     if len(found) > search.limit:
         yield f"expected at most {search.limit} candidates, got {len(found)}"
     seen: set[str] = set()
+    distances: dict[object, int] = {search.scope: 0}
     for at, each in enumerate(found):
         if type(each) is not Candidate:
             yield f"candidates[{at}]: expected a Candidate, got {type(each).__name__}"
@@ -128,7 +129,10 @@ def _problems(search: Search, found: object) -> Iterator[str]:
             continue
         seen.add(identifier)
         scope: object = each.scope
-        distance = search.scope.distance(scope) if isinstance(scope, Scope) else -1
+        distance = distances.get(scope)
+        if distance is None:
+            distance = search.scope.distance(scope) if isinstance(scope, Scope) else -1
+            distances[scope] = distance
         if distance < 0 or (distance > 0 and not search.ancestors):
             yield f"candidates[{at}].scope: not a scope that was asked"
         if not is_number(each.similarity) or abs(each.similarity) > 1.0 + RANGE_SLACK:

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rankblend.reasonlets.capture import Capture, Outcome, Provenance
-from rankblend.reasonlets.memory import ReasonletMemory, ScopeLike
+from rankblend.reasonlets.keeping import ScopeLike
+from rankblend.reasonlets.memory import ReasonletMemory
 from rankblend.reasonlets.reasonlet import (
     Erased,
     Reasonlet,

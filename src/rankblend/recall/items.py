@@ -21,12 +21,12 @@ from rankblend.stores.protocol import Edge, Key, Link, Record
 
 __all__ = ["Item", "read_edge", "read_edges", "read_item", "read_items"]
 
-_DEFAULTS: Mapping[str, object] = {
-    "text": None, "scope": None, "id": None, "layer": "semantic", "key": None, "salience": None,
-    "confidence": None, "review": None, "maturity": None, "certainty": None, "links": (),
-    "at": None, "expires": None, "metadata": None, "vector": None, "uses": 0, "used": None,
-    "created": None,
-}  # fmt: skip
+_ARGUMENTS = frozenset(
+    {
+        "text", "scope", "id", "layer", "key", "salience", "confidence", "review", "maturity",
+        "certainty", "links", "at", "expires", "metadata", "vector", "uses", "used", "created",
+    }
+)  # fmt: skip
 _LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
 _MANY_USES = 2**31
 _ANY_MAPPING = (dict, Mapping)  # dict first: asking an abstract class takes ten times as long
@@ -95,24 +95,14 @@ def read_item(
     ``unit`` is its vector, where `arguments.ordinary_vectors` has read it already.
     """
     before = len(problems.found)
-    unknown = [name for name in item if name not in _DEFAULTS]
-    for name in unknown:
+    for name in (name for name in item if name not in _ARGUMENTS):
         problems.add(f"{where}{named(name)}: no such argument of remember")
-    given: dict[Any, Any] = {**_DEFAULTS, **item}
-    for name in unknown:
-        del given[name]
-    vector = given.pop("vector")
     if unit is None:
-        unit = arguments.read_vector(problems, f"{where}vector", vector)
-    if given["id"] is None:
-        given["id"] = uuid.uuid4().hex
-    uses = given.pop("uses")
-    problems.integer(f"{where}uses", uses, least=0)
-    if isinstance(uses, int) and uses >= _MANY_USES:
-        problems.add(f"{where}uses: expected fewer than {_MANY_USES:,}")
-    dated = given["at"] is not None
-    record = _read_record(problems, where, now=now, uses=uses or 0, vector=unit, **given)
-    return None if record is None or len(problems.found) > before else Item(record, where, dated)
+        unit = arguments.read_vector(problems, f"{where}vector", item.get("vector"))
+    record = _read_record(problems, where, item, now=now, vector=unit)
+    if record is None or len(problems.found) > before:
+        return None
+    return Item(record, where, dated=item.get("at") is not None)
 
 
 def read_edges(links: object, scope: object) -> list[Edge]:
@@ -167,63 +157,52 @@ def _several(problems: Problems, name: str, given: object) -> Iterable[object]:
 def _read_record(
     problems: Problems,
     where: str,
+    item: Mapping[Any, Any],
     *,
-    text: object,
-    scope: object,
-    id: object,
-    layer: object,
-    key: object,
-    salience: object,
-    confidence: object,
-    review: object,
-    maturity: object,
-    certainty: object,
-    links: object,
-    at: object,
-    expires: object,
-    metadata: object,
-    used: object,
-    created: object,
     now: float,
-    uses: int,
     vector: NDArray[np.float32] | None,
 ) -> Record | None:
     """The arguments of one `remember` as a record, or None when something is wrong with them."""
-    before = len(problems.found)
-    last_used = arguments.read_time(problems, f"{where}used", used)
-    first_written = arguments.read_time(problems, f"{where}created", created)
-    stored = problems.text(f"{where}text", text, limit=arguments.MAX_TEXT)
-    where_stored = arguments.read_scope(problems, f"{where}scope", scope)
-    identifier = problems.text(f"{where}id", id, limit=arguments.MAX_ID)
+    before, given = len(problems.found), item.get
+    uses, identifier, key = given("uses", 0), given("id"), given("key")
+    problems.integer(f"{where}uses", uses, least=0)
+    if isinstance(uses, int) and uses >= _MANY_USES:
+        problems.add(f"{where}uses: expected fewer than {_MANY_USES:,}")
+    last_used = arguments.read_time(problems, f"{where}used", given("used"))
+    first_written = arguments.read_time(problems, f"{where}created", given("created"))
+    stored = problems.text(f"{where}text", given("text"), limit=arguments.MAX_TEXT)
+    where_stored = arguments.read_scope(problems, f"{where}scope", given("scope"))
+    if identifier is None:
+        identifier = uuid.uuid4().hex
+    identifier = problems.text(f"{where}id", identifier, limit=arguments.MAX_ID)
     if not identifier.isprintable() and any(map(_is_control, identifier)):
         problems.add(f"{where}id: control characters are not allowed")
-    layer_name = problems.text(f"{where}layer", layer, limit=arguments.MAX_LABEL)
+    layer = problems.text(f"{where}layer", given("layer", "semantic"), limit=arguments.MAX_LABEL)
     slot = None if key is None else problems.text(f"{where}key", key, limit=arguments.MAX_ID)
-    importance = problems.fraction(f"{where}salience", salience)
-    certain = problems.fraction(f"{where}confidence", confidence)
-    labels: dict[str, Any] = {}
-    for name, value in (("review", review), ("maturity", maturity), ("certainty", certainty)):
+    importance = problems.fraction(f"{where}salience", given("salience"))
+    certain = problems.fraction(f"{where}confidence", given("confidence"))
+    labels: dict[str, Any] = {name: given(name) for name in _LABELS}
+    for name, value in labels.items():
         if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
             known = ", ".join(_LABELS[name])
             problems.add(f"{where}{name}: expected one of {known}, got {shown(value)}")
-        labels[name] = value
-    valid_from = arguments.read_time(problems, f"{where}at", at)
-    until = arguments.read_time(problems, f"{where}expires", expires)
-    joined = _read_links(problems, f"{where}links", links)
-    described = _read_metadata(problems, f"{where}metadata", metadata)
+    valid_from = arguments.read_time(problems, f"{where}at", given("at"))
+    until = arguments.read_time(problems, f"{where}expires", given("expires"))
+    joined = _read_links(problems, f"{where}links", given("links", ()))
+    described = _read_metadata(problems, f"{where}metadata", given("metadata"))
     if len(problems.found) > before or where_stored is None:
         return None
     started = now if valid_from is None else valid_from
     return Record(
         Key(where_stored, identifier),
         stored,
-        layer=layer_name,
+        layer=layer,
         vector=vector,
         links=joined,
         created=started if first_written is None else first_written,
         at=started,
         used=last_used,
-        uses=uses,
+        uses=uses or 0,
         slot=slot,
         expires=until,
         metadata=described,

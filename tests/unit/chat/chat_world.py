@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter as Tally
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -83,6 +84,11 @@ def embed(texts: list[str]) -> list[list[float]]:
     return [[1.0, 0.0] for _ in texts]
 
 
+def timeless() -> ReasonletMemory:
+    """A memory for which no time passes, so that equal procedures rank in order of their ids."""
+    return ReasonletMemory(embed, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC))
+
+
 @define
 class Model:
     """A chat callable with its tool loop inside: says its replies in turn, then the last again."""
@@ -115,7 +121,8 @@ async def pieces(messages: Sequence[dict[str, Any]] = tuple(REPLY)) -> AsyncIter
             name, arguments = asked["function"]["name"], asked["function"]["arguments"]
             start, end = arguments[:3], arguments[3:]
             first = {"name": name, "arguments": ""}
-            yield {"tool_calls": [{"index": index, "id": asked["id"], "function": first}]}
+            head = {"index": index, "id": asked["id"], "type": "function", "function": first}
+            yield {"tool_calls": [head]}
             for piece in (start, end):
                 yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 

@@ -86,7 +86,7 @@ def test_real_exchanges_when_they_follow_the_same_path_then_they_have_the_same_g
     assert all(len(found) == 1 for found in graphs.values())
     assert len(graphs) == 68  # and another path is another graph
     # Rerun means the same task: so many paths of a task were followed in more than one trial.
-    assert sum(len(found) > 1 for found in trials.values()) == 115
+    assert sum(len(found) > 1 for found in trials.values()) == 130
 
 
 def test_real_exchanges_when_captured_then_no_graph_holds_an_argument_value(

@@ -23,7 +23,7 @@ from rankblend.experiment.recording import Recording, record
 from rankblend.experiment.replay import replay
 from rankblend.experiment.results import Results
 from rankblend.profiles import RankingProfile, load_profile, profile_names
-from rankblend.profiles.recipe import Pool, SignalRecipe
+from rankblend.profiles.recipe import Floors, Pool, SignalRecipe
 from rankblend.recall import Serving
 from rankblend.relevance.composers import Node
 from rankblend.relevance.scope import Scope
@@ -181,8 +181,9 @@ def test_replay_when_reranking_is_admitted_then_the_rerank_score_serves(
     assert not same(on, off)
 
 
+@pytest.mark.slow
 def test_replay_when_split_over_processes_then_the_same(
-    memory: rb.Memory, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: rb.Memory, dataset: Dataset, tmp_path: Path
 ) -> None:
     many = evolve(
         dataset,
@@ -246,3 +247,20 @@ def test_replay_when_arguments_are_wrong_then_told(
         replay(recording, **arguments)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError):
         replay(recording, "no such profile")
+
+
+def test_replay_when_reranking_is_admitted_then_not_for_a_query_without_words(
+    recording: Recording,
+) -> None:
+    """Candidates of such a query come from the catalog alone; its baseline orders them."""
+    signals = {"age": SignalRecipe("age_created", curve={"half_life": {"days": 1}}),
+               "sure": SignalRecipe("confidence")}  # fmt: skip
+    profile = RankingProfile(
+        "upside down", Node.of("weighted_mean", "age"), signals=signals,
+        rerank=Node("weighted_mean", {"sure": 1}), reranking="relevance",
+        floors=Floors(0.75),
+    )  # fmt: skip
+    results = replay(recording, [profile], reranker=lambda _: Serving("rerank", "admitted"))
+    blank = recording.ids.index("q3")
+    # Every age is 0 and scores 1, every confidence is .5: only the baseline passes the floor.
+    assert results.empty[0].tolist() == [number != blank for number in range(len(recording))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -36,6 +37,7 @@ class WeightBatch:
         by_all: All weight divides, not only what is present.
         pattern_weights: float64, shape (2^s, K): the present weight of each presence pattern,
             summed in the order of the inputs; None beyond 8 inputs.
+        divisors: The same with the least double for 0: what sums are divided by.
         least: The least weight above 0.
         recipe: What the arms share; equal ones have equal tables.
     """
@@ -49,6 +51,7 @@ class WeightBatch:
     standing: float | None
     by_all: bool
     pattern_weights: NDArray[np.float64] | None
+    divisors: NDArray[np.float64] | None
     least: float
     recipe: object
 
@@ -65,14 +68,16 @@ def batches(runs: Iterable[Run]) -> tuple[list[WeightBatch], list[Run]]:
     """Sort arms into batches; and those whose score is no weighted mean or sum.
 
     A duplicate penalty, diversity or a token cap make an arm's results depend on more than scores
-    and an order of ties, so such arms are among the others.
+    and an order of ties, and a rerank score serves only queries with words; such arms are among the
+    others.
     """
     grouped: dict[object, list[Run]] = {}
     others: list[Run] = []
     for run in runs:
         select = run.profile.select
         if (
-            run.root.compose in _COMPOSERS
+            run.node == "score"
+            and run.root.compose in _COMPOSERS
             and select.duplicate_penalty == 0
             and select.diversity == 0
             and select.max_tokens is None
@@ -88,13 +93,13 @@ def _recipe(run: Run) -> object:
     profile, root = run.profile, run.root
     used = reachable(node_inputs(root), nodes=profile.nodes, signals=profile.signals)[0]
     return (
-        run.node, run.demand, run.arm.observe, run.arm.regime.name,
+        run.demand, run.arm.observe, run.arm.regime.name,
         root.compose, tuple(name for name, _ in root.weights), root.missing, root.absent,
         tuple((name, profile.signals[name]) for name in profile.signals_needed),
         tuple((name, profile.nodes[name]) for name in sorted(used)),
         tuple(sorted(profile.evidence.items(), key=lambda item: item[0])),
         profile.floors.min_score, tuple(sorted(profile.floors.signals.items())),
-        profile.scope, profile.ties, profile.score if run.node != "score" else None,
+        profile.scope, profile.ties,
     )  # fmt: skip
 
 
@@ -110,6 +115,7 @@ def _batch(recipe: object, group: Sequence[Run]) -> WeightBatch:
     whole = np.array([total_weight(weights) for weights in scaled])
     standing = missing.value if isinstance(missing, Neutral) else shrink.prior if shrink else None
     weights = np.ascontiguousarray(np.array(scaled).T)
+    patterns = _pattern_weights(weights) if len(weights) <= PATTERN_BITS else None
     return WeightBatch(
         group[0],
         np.array([run.number for run in group], np.int64),
@@ -119,7 +125,8 @@ def _batch(recipe: object, group: Sequence[Run]) -> WeightBatch:
         shrink.prior if shrink else None,
         standing,
         root.compose == "weighted_sum" or isinstance(missing, (Neutral, Zero)),
-        _pattern_weights(weights) if len(weights) <= PATTERN_BITS else None,
+        patterns,
+        None if patterns is None else np.fmax(patterns, math.ulp(0.0)),
         float(weights[weights > 0.0].min(initial=1.0)),
         recipe,
     )

@@ -15,7 +15,8 @@ from rankblend.experiment.recording.block import Block
 from rankblend.experiment.replay.arms import Run
 from rankblend.experiment.replay.batches import WeightBatch
 from rankblend.experiment.replay.flat import FlatBlock
-from rankblend.experiment.replay.ranks import Workspace, place_judged
+from rankblend.experiment.replay.ranks import place_judged
+from rankblend.experiment.replay.scores import Workspace
 from rankblend.experiment.replay.tables import QueryTable
 from rankblend.recall import Ranking, rank_candidates
 

@@ -39,7 +39,7 @@ from rankblend.relevance.curves import apply_curve, is_batch_relative
 __all__ = ["FlatBlock"]
 
 # Kept of each block for the next batch or the next replay.
-_KEPT_POOLS, _KEPT_SIGNALS, _KEPT_TABLES = 8, 64, 8
+_KEPT_POOLS, _KEPT_SIGNALS, _KEPT_TABLES = 8, 32, 2
 
 FloatArray = NDArray[np.float64]
 

@@ -4,33 +4,40 @@ A measure looks at where the judged memories stand, down to its cutoff. Most of 
 under most weightings: a lower bound of the score at the cutoff tells. Of the others the ranks are
 the number of memories that come before, which are counted.
 
-Scores are made of the same operations in the same order as in `kernels.compose`, only for K
-weightings side by side instead of one, so they have the same bits; what compares them here decides
-as a recall does, so nothing is left to a tolerance.
+Comparisons are made between matrix products first. Those closer than what rounding can have done
+are decided by scores made as a recall makes them, with the same bits, and by the same tie-breaks;
+so nothing is left to a tolerance.
+
+Source: the filter is that of exact geometric predicates: Shewchuk, Adaptive precision
+floating-point arithmetic and fast robust geometric predicates, 1997.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.experiment.replay.batches import WeightBatch
+from rankblend.experiment.replay.scores import (
+    Part,
+    Workspace,
+    error_bound,
+    exact_scores,
+    is_normal,
+    product_scores,
+)
 from rankblend.experiment.replay.tables import QueryTable
 from rankblend.kernels.blend import BELOW_TIPS
-from rankblend.recall.ranking import FLOOR_TOLERANCE
 from rankblend.relevance.blend import ScopeBlendMode
-from rankblend.relevance.missing import COVERAGE_TOLERANCE, Require
+from rankblend.relevance.missing import Require
 
-__all__ = ["Placed", "Workspace", "place_judged"]
+__all__ = ["Placed", "place_judged"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_TINY = math.ulp(0.0)
-_NORMAL = 1e-290  # products down to here are no subnormal numbers, which a library may flush to 0
 _BYTE = 255  # bytes are summed in bytes, up to here without overflow
 _CELLS = 200_000  # compared at once
 _GROUPS = 3  # groups of memories per rank, from whose maxima the bound at the cutoff is taken
@@ -53,23 +60,6 @@ class Placed(NamedTuple):
     ranked: IntArray
 
 
-class Workspace:
-    """Memory for the scores of one query, used again for the next.
-
-    Arrays of this size come from the system page by page whenever they are asked for; that took
-    more time than filling them.
-    """
-
-    def __init__(self) -> None:
-        self._arrays = [np.empty(0) for _ in range(3)]
-
-    def matrix(self, number: int, rows: int, columns: int) -> FloatArray:
-        """One of three arrays, shape (rows, columns), with whatever is in it."""
-        if self._arrays[number].size < rows * columns:
-            self._arrays[number] = np.empty(2 * rows * columns)
-        return self._arrays[number][: rows * columns].reshape(rows, columns)
-
-
 def place_judged(
     table: QueryTable, batch: WeightBatch, part: slice, depth: int, work: Workspace
 ) -> Placed:
@@ -82,11 +72,67 @@ def place_judged(
         depth: The last rank of interest, ≥ 1.
         work: Memory to work in.
     """
+    if not (work.filters and _can_filter(table, batch)):
+        return _exactly(table, batch, part, depth, work)
+    found, unsure = _filtered(table, batch, part, depth, work)
+    work.note(len(unsure), len(found.ranked))
+    if not len(unsure):
+        return found
+    rest = _exactly(table, batch, part.start + unsure, depth, work)
+    sure = np.isin(found.arms, unsure, invert=True)
+    return Placed(
+        np.concatenate([found.judged[sure], rest.judged]),
+        np.concatenate([found.arms[sure], unsure[rest.arms]]),
+        np.concatenate([found.ranks[sure], rest.ranks]),
+        found.ranked,
+    )
+
+
+def _can_filter(table: QueryTable, batch: WeightBatch) -> bool:
+    """Whether the score alone orders, is a plain quotient, and drops nothing."""
+    policy, profile = batch.run.root.missing, batch.run.profile
+    return (
+        len(table.judged) > 0
+        and batch.standing is None
+        and not isinstance(policy, Require)
+        and profile.floors.min_score is None
+        and (profile.scope.mode is ScopeBlendMode.OFF or _one_distance(table))
+        and is_normal(table, batch)
+    )
+
+
+def _filtered(
+    table: QueryTable, batch: WeightBatch, part: slice, depth: int, work: Workspace
+) -> tuple[Placed, IntArray]:
+    """`place_judged` by products; and the arms, within ``part``, for which they cannot tell."""
+    scores, margin = product_scores(table, batch, part, work), error_bound(batch)
+    own = scores[table.judged]
+    judged, arms = np.nonzero(own >= _bound(scores, depth) - margin)
+    ranks = np.empty(len(judged), np.int64)
+    sure = np.empty(len(judged), np.bool_)
+    step = max(_CELLS // len(scores), 1)
+    for start in range(0, len(judged), step):
+        piece = slice(start, start + step)
+        columns, value = scores[:, arms[piece]], own[judged[piece], arms[piece]]
+        above = _count(columns > value + margin)
+        ranks[piece] = above + 1
+        sure[piece] = _count(columns >= value - margin) == above + 1  # none near but itself
+    near = ranks <= depth
+    open_ = near & ~sure
+    unsure = np.unique(arms[open_]) if open_.any() else np.empty(0, np.int64)
+    ranked = np.full(scores.shape[1], len(scores))
+    return Placed(judged[near], arms[near], ranks[near], ranked), unsure
+
+
+def _exactly(
+    table: QueryTable, batch: WeightBatch, part: Part, depth: int, work: Workspace
+) -> Placed:
+    """`place_judged` by the scores of a recall."""
     m, k = table.values.shape[1], batch.weights[:, part].shape[1]
     none = np.empty(0, np.int64)
     if not m:
         return Placed(none, none, none, np.zeros(k, np.int64))
-    scores, dropped = _scores(table, batch, part, work)
+    scores, dropped = exact_scores(table, batch, part, work)
     ranked = np.full(k, m)
     if dropped is not None:
         scores[dropped] = _DROPPED
@@ -106,83 +152,10 @@ def place_judged(
     return Placed(judged[near], arms[near], ranks[near], ranked)
 
 
-def _scores(
-    table: QueryTable, batch: WeightBatch, part: slice, work: Workspace
-) -> tuple[FloatArray, NDArray[np.bool_] | None]:
-    """Scores, shape (m, K), and which of them are dropped; None when none can be."""
-    weights, whole, pull = batch.weights[:, part], batch.whole[part], batch.pull[part]
-    scores = _weighted_sum(table, batch, weights, work)
-    if batch.prior is not None:
-        np.add(scores, pull * batch.prior, out=scores)
-    policy = batch.run.root.missing
-    present = None
-    if not batch.by_all or batch.standing is not None or isinstance(policy, Require):
-        present = _present_weight(table, batch, part, work)
-    # The least double in place of 0: nothing was added above it, so the quotient is 0.
-    if batch.by_all or present is None:
-        np.divide(scores, np.fmax(whole + pull, _TINY), out=scores)
-    else:
-        divisor = present if batch.prior is None else present + pull
-        np.divide(scores, np.fmax(divisor, _TINY, out=work.matrix(2, *scores.shape)), out=scores)
-    if batch.standing is not None and present is not None:
-        scores[np.broadcast_to(present == 0.0, scores.shape)] = batch.standing
-    dropped = None
-    if isinstance(policy, Require) and present is not None:
-        covered = np.broadcast_to(np.where(whole > 0.0, present / whole, present), scores.shape)
-        dropped = covered < policy.coverage - COVERAGE_TOLERANCE
-        scores[dropped] = 0.0
-    least = batch.run.profile.floors.min_score
-    if least is not None:
-        below = scores < least - FLOOR_TOLERANCE
-        dropped = below if dropped is None else dropped | below
-    return scores, dropped
-
-
-def _weighted_sum(
-    table: QueryTable, batch: WeightBatch, weights: FloatArray, work: Workspace
-) -> FloatArray:
-    """Σ wᵢvᵢ, input by input.
-
-    A matrix product with an inner dimension of 1 rounds each product once, as multiplying does, and
-    is several times faster than numpy's broadcasting. Only where products could be subnormal, which
-    a library may treat as 0, are they multiplied.
-    """
-    plain = table.least * batch.least > _NORMAL
-    shape = (table.values.shape[1], weights.shape[1])
-    scores, product = work.matrix(0, *shape), work.matrix(1, *shape)
-    out = scores
-    for column, weight in zip(table.values, weights, strict=True):
-        if plain:
-            np.dot(column[:, None], weight[None, :], out=out)
-        else:
-            np.multiply(column[:, None], weight, out=out)
-        if out is product:
-            np.add(scores, product, out=scores)
-        out = product
-    return scores
-
-
-def _present_weight(
-    table: QueryTable, batch: WeightBatch, part: slice, work: Workspace
-) -> FloatArray:
-    """The weight of what is present, shape (m, K), or (K,) where everything is."""
-    if table.complete:
-        return batch.whole[part]
-    if batch.pattern_weights is not None:
-        patterns = batch.pattern_weights[:, part]
-        out = work.matrix(1, table.values.shape[1], patterns.shape[1])
-        return np.take(patterns, table.patterns, axis=0, out=out, mode="clip")
-    weights = batch.weights[:, part]
-    present = np.zeros((table.values.shape[1], weights.shape[1]))
-    for at, weight in enumerate(weights):
-        present += np.multiply(table.present[at][:, None], weight)
-    return present
-
-
 def _folded(table: QueryTable, batch: WeightBatch, scores: FloatArray) -> FloatArray | None:
     """Rank scores, or None where the score alone orders; what is dropped stays below all."""
     scope = batch.run.profile.scope
-    if scope.mode is ScopeBlendMode.OFF or table.distances[0] == table.distances[-1]:
+    if scope.mode is ScopeBlendMode.OFF or _one_distance(table):
         return None
     folded = scores * scope.gates(table.distances)[:, None] + 0.0
     if scope.mode is ScopeBlendMode.BACKFILL:
@@ -190,6 +163,10 @@ def _folded(table: QueryTable, batch: WeightBatch, scores: FloatArray) -> FloatA
         folded = np.where(tips, 0.5 + 0.5 * folded, np.minimum(0.5 * folded, BELOW_TIPS))
     folded[scores < 0.0] = _DROPPED
     return folded
+
+
+def _one_distance(table: QueryTable) -> bool:
+    return bool(table.distances[0] == table.distances[-1])  # they ascend
 
 
 def _bound(first: FloatArray, depth: int) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rankblend.recall.arguments import Problems
 
 __all__ = ["replay"]
 
+_TASKS = 4  # per process
 DEFAULT_MEASURES = ("nDCG@10", "R@10")
 
 
@@ -119,16 +121,17 @@ def _results(recording: Recording, work: Work, n_jobs: int) -> Iterator[BlockRes
         raise MissingDependencyError(
             "joblib", "experiments", "replay by several processes"
         ) from None
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="list")
-    found: Iterable[BlockResult] = parallel(
-        joblib.delayed(_run_numbered)(recording, number, work)
-        for number in range(recording.block_count)
+    # A task takes several blocks, because every task carries all profiles with it.
+    tasks = min(recording.block_count, _TASKS * joblib.effective_n_jobs(n_jobs))
+    parts = np.array_split(np.arange(recording.block_count), tasks)
+    found: Iterable[list[BlockResult]] = joblib.Parallel(n_jobs=n_jobs)(
+        joblib.delayed(_run_blocks)(recording, part.tolist(), work) for part in parts
     )
-    return iter(found)
+    return chain.from_iterable(found)
 
 
-def _run_numbered(recording: Recording, number: int, work: Work) -> BlockResult:
-    return run_block(recording.block(number), work)
+def _run_blocks(recording: Recording, numbers: list[int], work: Work) -> list[BlockResult]:
+    return [run_block(recording.block(number), work) for number in numbers]
 
 
 def _manifest(

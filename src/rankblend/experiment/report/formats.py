@@ -80,22 +80,23 @@ def as_latex(report: Report) -> str:
     return "\n".join(parts)
 
 
-def _html(report: Report, path: Path) -> dict[Path, str]:
+def _html(report: Report, path: Path, figures: str) -> dict[Path, str]:  # noqa: ARG001
     return {path: as_html(report)}
 
 
-def _markdown(report: Report, path: Path) -> dict[Path, str]:
-    figures = [figure for section in report.sections for figure in section.figures]
-    names = {n: f"{path.stem}-{n + 1}.svg" for n in range(len(figures))}
-    files = {path.with_name(names[n]): _svg(figure) for n, figure in enumerate(figures)}
+def _markdown(report: Report, path: Path, figures: str) -> dict[Path, str]:
+    drawn = [figure for section in report.sections for figure in section.figures]
+    folder = f"{figures}/" if figures else ""
+    names = {n: f"{folder}{path.stem}-{n + 1}.svg" for n in range(len(drawn))}
+    files = {path.parent / names[n]: _svg(figure) for n, figure in enumerate(drawn)}
     return {**files, path: as_markdown(report, names)}
 
 
-def _latex(report: Report, path: Path) -> dict[Path, str]:
+def _latex(report: Report, path: Path, figures: str) -> dict[Path, str]:  # noqa: ARG001
     return {path: as_latex(report)}
 
 
-def _csv(report: Report, path: Path) -> dict[Path, str]:
+def _csv(report: Report, path: Path, figures: str) -> dict[Path, str]:  # noqa: ARG001
     """The rows a program would want: one an arm and measure, or the tables one below the other."""
     text = io.StringIO()
     arms = report.plain.get("arms")
@@ -115,7 +116,7 @@ def _csv(report: Report, path: Path) -> dict[Path, str]:
     return {path: text.getvalue()}
 
 
-def _json(report: Report, path: Path) -> dict[Path, str]:
+def _json(report: Report, path: Path, figures: str) -> dict[Path, str]:  # noqa: ARG001
     plain = report.plain or {
         "sections": [_plain(section) for section in report.sections], "title": report.title,
     }  # fmt: skip
@@ -133,7 +134,7 @@ def _plain(section: Section) -> dict[str, object]:
     }
 
 
-FORMATS: Mapping[str, Callable[[Report, Path], dict[Path, str]]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[Report, Path, str], dict[Path, str]]] = MappingProxyType(
     {".html": _html, ".md": _markdown, ".tex": _latex, ".csv": _csv, ".json": _json}
 )
 

@@ -113,11 +113,15 @@ class Report:
     sections: tuple[Section, ...] = field(converter=_as_sections)
     plain: dict[str, Any] = field(factory=dict, repr=False)
 
-    def write(self, path: str | PathLike[str]) -> None:
+    def write(self, path: str | PathLike[str], *, figures: str = "") -> None:
         """Write it whole or not at all, in the format the name ends with.
 
         ``.html`` (one file, figures within), ``.md`` (figures beside it as ``<name>-1.svg``, …),
         ``.tex`` (tables to include), ``.csv`` (one line an arm and measure) or ``.json``.
+
+        Args:
+            path: The file.
+            figures: The folder for the figures of a ``.md``, relative to it; it must be there.
 
         Raises:
             InvalidArgumentError: Another ending.
@@ -131,7 +135,7 @@ class Report:
             raise InvalidArgumentError(
                 f"{target.name}: expected a name that ends with {', '.join(FORMATS)}"
             )
-        files = render(self, target)
+        files = render(self, target, figures)
         for file, content in files.items():
             write_whole(file, content)
 

@@ -302,4 +302,7 @@ class InMemoryReasonletStore:
     def _candidate(self, kept: Kept, cosine: float) -> Candidate:
         made = kept.definition
         parent = None if made.parent_id is None else self._kept[made.parent_id].counts
-        return Candidate(made.id, made.scope, cosine, kept.counts, parent, kept.last_run)
+        told = kept.reasonlet
+        return Candidate(
+            made.id, made.scope, cosine, kept.counts, parent, kept.last_run, lambda: told
+        )

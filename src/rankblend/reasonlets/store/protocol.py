@@ -7,7 +7,7 @@ call. Each call that writes is one transaction: all of it happened, or, when it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -139,6 +139,7 @@ class Candidate:
         counts: Its own runs.
         parent: The parent's runs, whatever its status; None for a root.
         last_run: Seconds since the epoch.
+        definition: Makes the procedure as it was at that moment; called for what is returned only.
     """
 
     id: str
@@ -147,6 +148,7 @@ class Candidate:
     counts: Counts
     parent: Counts | None
     last_run: float
+    definition: Callable[[], Reasonlet] = field(eq=False, repr=False)
 
 
 @frozen

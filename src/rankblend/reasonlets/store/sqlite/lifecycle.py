@@ -33,7 +33,7 @@ def prune(
         UPDATE reasonlets SET
             pruned_runs = pruned_runs + 1,
             pruned_successes = pruned_successes + :success,
-            pruned_judged_runs = pruned_judged_runs,
+            pruned_judged_runs = pruned_judged_runs + :judged,
             pruned_judged_successes = pruned_judged_successes + (:judged AND :success),
             pruned_last_run = max(coalesce(pruned_last_run, :at), :at),
             pruned_last_success = CASE WHEN :success

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.errors import StoreError
 from rankblend.reasonlets.capture import Outcome, Provenance
+from rankblend.reasonlets.errors import ReasonletError, ReasonletUnavailableError
 from rankblend.reasonlets.graph import Graph
 from rankblend.reasonlets.reasonlet import Feedback, Metrics, Reasonlet, Status
 from rankblend.reasonlets.store.protocol import Candidate, Counts, Run, StoredRun
 from rankblend.reasonlets.store.times import as_time
-from rankblend.stores.catalog.encoding import ScopeReader
+from rankblend.relevance.scope import Scope
+from rankblend.stores.catalog.encoding import ScopeReader, decoding
 
 __all__ = [
     "CANDIDATE",
     "REASONLET",
     "RUN",
     "candidate_of",
+    "damage_told",
     "provenance_row",
     "reasonlet_of",
     "run_of",
@@ -31,20 +36,29 @@ __all__ = [
     "vector_of",
 ]
 
-CANDIDATE = """
-    SELECT r.id, r.scope, r.runs, r.successes, r.judged_runs, r.judged_successes, r.last_run,
+_DEFINITION = """
+    r.id, r.scope, r.question, r.graph, r.intent, r.name, r.minor, r.family, p.id,
+    r.source, r.run_id, r.subject_id, r.tags, r.status, r.created,
+    r.runs, r.successes, r.judged_runs, r.judged_successes, r.last_run, r.last_success
+"""
+REASONLET = (
+    "SELECT"
+    + _DEFINITION
+    + """
+    FROM reasonlets AS r LEFT JOIN reasonlets AS p ON p.serial = r.parent
+"""
+)
+CANDIDATE = (
+    "SELECT"
+    + _DEFINITION
+    + """,
         p.runs, p.successes, p.judged_runs, p.judged_successes
     FROM json_each(?) AS asked
     CROSS JOIN reasonlets AS r ON r.id = asked.value
     LEFT JOIN reasonlets AS p ON p.serial = r.parent
     WHERE r.status = 'active'
 """
-REASONLET = """
-    SELECT r.id, r.scope, r.question, r.graph, r.intent, r.name, r.minor, r.family, p.id,
-        r.source, r.run_id, r.subject_id, r.tags, r.status, r.created,
-        r.runs, r.successes, r.judged_runs, r.judged_successes, r.last_run, r.last_success
-    FROM reasonlets AS r LEFT JOIN reasonlets AS p ON p.serial = r.parent
-"""
+)
 RUN = """
     SELECT id, at, agent, seconds, score, source, run_id, subject_id, tags, evaluator,
         utility, correctness, reusability, human
@@ -56,14 +70,46 @@ to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 _load = json.JSONDecoder().decode
 
 
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Of what the engine or a damaged row raises in the block, only the kind is told.
+
+    Raises:
+        ReasonletUnavailableError: Whatever it was.
+    """
+    kind = None
+    try:
+        with decoding():
+            yield
+    except ReasonletError:
+        raise
+    except StoreError as error:
+        kind = type(error).__name__
+    if kind is not None:
+        raise ReasonletUnavailableError("store", kind)
+
+
 def candidate_of(row: Sequence[Any], scopes: ScopeReader, similarity: float) -> Candidate:
-    """A row of `CANDIDATE`."""
-    parent = None if row[7] is None else Counts(*row[7:11])
-    return Candidate(row[0], scopes(row[1]), similarity, Counts(*row[2:6]), parent, row[6])
+    """A row of `CANDIDATE`; the definition in it is decoded when it is asked for."""
+    scope = scopes(row[1])
+
+    def definition() -> Reasonlet:
+        with damage_told():
+            return reasonlet_of(row, scope)
+
+    return Candidate(
+        row[0],
+        scope,
+        similarity,
+        Counts(*row[15:19]),
+        None if row[21] is None else Counts(*row[21:25]),
+        row[19],
+        definition,
+    )
 
 
-def reasonlet_of(row: Sequence[Any], scopes: ScopeReader) -> Reasonlet:
-    """A row of `REASONLET`."""
+def reasonlet_of(row: Sequence[Any], scope: Scope) -> Reasonlet:
+    """A row of `REASONLET`, whose scope has been read."""
     runs, successes, judged_runs, judged_successes, last_run, last_success = row[15:21]
     metrics = Metrics(
         runs,
@@ -75,9 +121,9 @@ def reasonlet_of(row: Sequence[Any], scopes: ScopeReader) -> Reasonlet:
     )
     return Reasonlet(
         row[0],
-        scopes(row[1]),
+        scope,
         row[2],
-        Graph.from_plain(_load(row[3])),
+        Graph.from_stored(_load(row[3])),
         row[4],
         row[5],
         f"1.{row[6]}",

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 from typing import Any, Self, TypeVar
 
-from rankblend.errors import StoreError
-from rankblend.reasonlets.errors import ReasonletNotFoundError, ReasonletUnavailableError
+from rankblend.reasonlets.errors import ReasonletNotFoundError
 from rankblend.reasonlets.reasonlet import Erased, Feedback, Reasonlet, ReasonletStatistics, Status
 from rankblend.reasonlets.store.index import ActiveIndex, Indexed
 from rankblend.reasonlets.store.protocol import (
@@ -27,6 +26,7 @@ from rankblend.reasonlets.store.sqlite.rows import (
     REASONLET,
     RUN,
     candidate_of,
+    damage_told,
     reasonlet_of,
     run_of,
     to_json,
@@ -35,7 +35,7 @@ from rankblend.reasonlets.store.sqlite.rows import (
 from rankblend.reasonlets.store.sqlite.schema import is_current, migrate
 from rankblend.relevance.scope import Scope
 from rankblend.stores.catalog.database import Database
-from rankblend.stores.catalog.encoding import ScopeReader, decoding
+from rankblend.stores.catalog.encoding import ScopeReader
 
 __all__ = ["SqliteReasonletStore"]
 
@@ -148,7 +148,7 @@ class SqliteReasonletStore:
         """Erase a person from a scope; with ``purge`` the file is rewritten without a trace."""
         erased = await self._write(lifecycle.erase_subject, scope, subject_id)
         if purge:
-            await self._away(self._database.compact)
+            await asyncio.to_thread(self._compact)
         # The index lets go at once, not with the next search.
         await self._read(self._follow)
         return erased
@@ -175,25 +175,21 @@ class SqliteReasonletStore:
 
     async def _read(self, call: Callable[..., T], *arguments: Any) -> T:
         def read() -> T:
-            with self._database.read() as connection, decoding():
+            with damage_told(), self._database.read() as connection:
                 return call(connection, *arguments)
 
-        return await self._away(read)
+        return await asyncio.to_thread(read)
 
     async def _write(self, call: Callable[..., T], *arguments: Any) -> T:
         def write() -> T:
-            with self._database.write() as connection:
+            with damage_told(), self._database.write() as connection:
                 return call(connection, *arguments)
 
-        return await self._away(write)
+        return await asyncio.to_thread(write)
 
-    async def _away(self, call: Callable[[], T]) -> T:
-        """Run a call in a thread; of what the engine raises, only the kind is told."""
-        try:
-            return await asyncio.to_thread(call)
-        except StoreError as error:
-            kind = type(error).__name__
-        raise ReasonletUnavailableError("store", kind)
+    def _compact(self) -> None:
+        with damage_told():
+            self._database.compact()
 
     def _search(self, connection: Connection, search: Search) -> list[Candidate]:
         self._follow(connection)
@@ -233,7 +229,7 @@ class SqliteReasonletStore:
 
     def _reasonlets(self, connection: Connection, where: str, *values: object) -> list[Reasonlet]:
         rows = connection.execute(f"{REASONLET} {where}", values)
-        return [reasonlet_of(row, self._scopes) for row in rows]
+        return [reasonlet_of(row, self._scopes(row[1])) for row in rows]
 
     def _entries(self, connection: Connection) -> list[Entry]:
         rest = connection.execute(
