@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench benchpage docs examples clean
+.PHONY: help demo test check format bench benchpage docs examples reproductions study procedures clean
 
 help:  ## Show what there is.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,15 @@ docs: $(VENV)/test.stamp  ## Run every block of the documentation.
 
 examples: $(VENV)/test.stamp  ## Measure the profiles on real data (DATA=../shared/data).
 	$(BIN)/python examples/measure_profiles.py $(or $(DATA),../shared/data)
+
+reproductions: $(VENV)/test.stamp  ## Earlier figures of plain retrieval again, into docs/reproductions.md (DATA=…).
+	$(BIN)/python -m studies.reproductions $(or $(DATA),../shared/data) --out docs/reproductions.md $(ARGS)
+
+study: $(VENV)/test.stamp  ## The study of absence, into docs/study.md (DATA=…); takes an hour.
+	$(BIN)/python -m studies.study $(or $(DATA),../shared/data) --out docs/study.md $(ARGS)
+
+procedures: $(VENV)/test.stamp  ## What a track record is worth, into docs/procedures-study.md (DATA=…).
+	$(BIN)/python -m studies.procedures $(or $(DATA),../shared/data) --out docs/procedures-study.md $(ARGS)
 
 clean:  ## Remove what was built and installed here.
 	rm -rf $(VENV) build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

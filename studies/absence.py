@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, frozen
@@ -19,7 +20,7 @@ from rankblend.experiment.plans import (
     revise,
 )
 from rankblend.experiment.replay import replay
-from rankblend.experiment.report import Section, Table, interval_plot
+from rankblend.experiment.report import Section, Table
 from rankblend.experiment.results import Results
 from rankblend.experiment.slices import (
     COMPLETE,
@@ -36,6 +37,7 @@ from studies.outcome import (
     Claim,
     Outcome,
     contrast_cell,
+    contrast_figure,
     contrast_of,
     decimals,
     judged,
@@ -43,6 +45,9 @@ from studies.outcome import (
     signed,
 )
 from studies.subjects import Subject, studied_profile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["CONDITIONS", "Condition", "absence_study", "measure_condition"]
 
@@ -154,7 +159,7 @@ def _policy_table(found: Sequence[_Measured]) -> Table:
         contrasts = list(each.comparison)
         rows.append(
             (
-                each.subject.name, each.subject.embedder, each.condition.name,
+                each.subject.title, each.subject.embedder, each.condition.name,
                 decimals(contrasts[0].baseline_value),
                 *(contrast_cell(contrast) for contrast in contrasts),
                 len(each.subject.recording), len(each.condition.regimes), each.subject.clusters,
@@ -168,16 +173,12 @@ def _policy_table(found: Sequence[_Measured]) -> Table:
     )  # fmt: skip
 
 
-def _policy_figure(found: Sequence[_Measured]):
-    rows = [
-        (f"{each.subject.name}, {each.condition.name}", contrast_of(each.comparison, "zero"))
-        for each in found
-    ]
-    return interval_plot(
-        [name for name, _ in rows],
-        [c.difference for _, c in rows],
-        [c.interval.low for _, c in rows],
-        [c.interval.high for _, c in rows],
+def _policy_figure(found: Sequence[_Measured]) -> Figure:
+    return contrast_figure(
+        [
+            (f"{each.subject.title}, {each.condition.name}", contrast_of(each.comparison, "zero"))
+            for each in found
+        ],
         label=f"zero − renormalize, {MEASURE}, {found[0].subject.embedder}",
     )
 
@@ -185,7 +186,7 @@ def _policy_figure(found: Sequence[_Measured]):
 def _slices_section(parts: Sequence[tuple[_Measured, Slice]]) -> Section:
     rows = [
         (
-            each.subject.name, each.subject.embedder, each.condition.name, part.name,
+            each.subject.title, each.subject.embedder, each.condition.name, part.name,
             decimals(part.contrasts[0].baseline_value), *map(contrast_cell, part.contrasts),
             part.contrasts[0].queries, part.units,
         )

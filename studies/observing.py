@@ -49,7 +49,7 @@ def observing_study(subjects: Sequence[Subject]) -> Outcome:
     cells = [_cell(subject, pool) for subject in subjects for pool in POOLS]
     rows = [
         (
-            cell.subject.name, cell.subject.embedder, cell.pool,
+            cell.subject.title, cell.subject.embedder, cell.pool,
             decimals(cell.comparison.contrasts[0].baseline_value),
             *(contrast_cell(contrast) for contrast in cell.comparison),
             len(cell.subject.recording), cell.subject.clusters,
@@ -145,7 +145,7 @@ def lone_hits_study(subjects: Sequence[Subject]) -> Outcome:
             found.append(_Scaled(subject, c, comparison, lacking))
     rows = [
         (
-            each.subject.name, each.subject.embedder, f"c = {each.c:g}",
+            each.subject.title, each.subject.embedder, f"c = {each.c:g}",
             decimals(each.comparison.contrasts[0].baseline_value),
             *(contrast_cell(contrast_of(each.comparison, arm)) for arm in _FILLING),
             *map(decimals, each.lacking.values()),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from rankblend.experiment.inference import Comparison, Contrast, Interval
-from rankblend.experiment.report import Section
+from rankblend.experiment.report import Section, interval_plot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "MEASURE",
@@ -16,6 +20,7 @@ __all__ = [
     "Outcome",
     "clear",
     "contrast_cell",
+    "contrast_figure",
     "contrast_of",
     "decimals",
     "interval_cell",
@@ -35,7 +40,7 @@ class Claim:
         text: What was claimed.
         before: Its numbers then.
         now: Its numbers here.
-        verdict: ``confirmed``, ``partly`` or ``refuted``; see `judged`.
+        verdict: ``confirmed``, ``partly``, ``not shown`` or ``refuted``; see `judged`.
     """
 
     text: str
@@ -101,15 +106,15 @@ def contrast_of(comparison: Comparison, arm: str) -> Contrast:
 def judged(contrasts: Sequence[Contrast], *, sign: int) -> str:
     """Whether contrasts bear out a claimed direction.
 
-    ``confirmed`` where their mean has the claimed sign, some are clear (the interval leaves out
-    zero) and none is clear the other way; ``refuted`` where the mean has the other sign, or none is
-    clear; else ``partly``.
+    An entry is clear where its interval leaves out zero. ``confirmed``: the mean has the claimed
+    sign, some are clear, none the other way. ``partly``: the same with clear ones either way.
+    ``refuted``: the mean has the other sign and some are clear that way. Else ``not shown``.
     """
-    mean = sum(contrast.difference for contrast in contrasts) / len(contrasts)
+    mean = sign * sum(contrast.difference for contrast in contrasts) / len(contrasts)
     signs = [clear(contrast.interval) * sign for contrast in contrasts]
-    if mean * sign <= 0.0 or 1 not in signs:
-        return "refuted"
-    return "partly" if -1 in signs else "confirmed"
+    if mean > 0.0 and 1 in signs:
+        return "partly" if -1 in signs else "confirmed"
+    return "refuted" if mean < 0.0 and -1 in signs else "not shown"
 
 
 def listed(contrasts: Sequence[Contrast]) -> str:
@@ -119,4 +124,17 @@ def listed(contrasts: Sequence[Contrast]) -> str:
     return (
         f"better in {signs.count(1)}, worse in {signs.count(-1)} of {len(signs)} "
         f"(mean {signed(mean)})"
+    )
+
+
+def contrast_figure(rows: Sequence[tuple[str, Contrast]], *, label: str, zero: str = "") -> Figure:
+    """Contrasts with their intervals, one line each; a single cluster has none to draw."""
+    ends = [c.interval or Interval(c.difference, -math.inf, math.inf, 1) for _, c in rows]
+    return interval_plot(
+        [name for name, _ in rows],
+        [contrast.difference for _, contrast in rows],
+        [interval.low for interval in ends],
+        [interval.high for interval in ends],
+        label=label,
+        zero=zero,
     )

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 from attrs import frozen
 
 from rankblend.experiment.datasets import load_dataset
 from rankblend.experiment.inference import Comparison, compare
 from rankblend.experiment.plans import Arm, Plan, revise
 from rankblend.experiment.replay import replay
-from rankblend.experiment.report import Section, Table, interval_plot
+from rankblend.experiment.report import Section, Table
 from rankblend.experiment.slices import Slice, compare_slices
 from studies.hierarchies import CONSTRUCTIONS, placed, whereabouts
-from studies.outcome import MEASURE, Outcome, contrast_cell, decimals, signed
+from studies.outcome import MEASURE, Outcome, contrast_cell, contrast_figure, decimals, signed
 from studies.subjects import PATHS, Subject, few_queries, recorded, studied_profile
 
-__all__ = ["scope_study"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SETS", "scope_study"]
 
 SETS = ("locomo", "bfcl")
 
@@ -105,7 +108,7 @@ def _measure(subject: Subject, construction: str) -> _Measured:
 def _table(found: Sequence[_Measured]) -> Table:
     rows = []
     for each in found:
-        head = (each.subject.name, each.subject.embedder, each.construction)
+        head = (each.subject.title, each.subject.embedder, each.construction)
         whole = Slice("anywhere", each.comparison.units, each.comparison.contrasts)
         rows += [
             (*head, part.name, decimals(part.contrasts[0].baseline_value),
@@ -121,18 +124,14 @@ def _table(found: Sequence[_Measured]) -> Table:
     )  # fmt: skip
 
 
-def _figure(found: Sequence[_Measured]):
-    rows = [
-        (f"{each.subject.name}, {part.name}: {contrast.arm}", contrast)
-        for each in found
-        for part in each.slices
-        for contrast in part.contrasts
-    ]
-    return interval_plot(
-        [name for name, _ in rows],
-        [c.difference for _, c in rows],
-        [c.interval.low if c.interval else np.nan for _, c in rows],
-        [c.interval.high if c.interval else np.nan for _, c in rows],
+def _figure(found: Sequence[_Measured]) -> Figure:
+    return contrast_figure(
+        [
+            (f"{each.subject.title}, {part.name}: {contrast.arm}", contrast)
+            for each in found
+            for part in each.slices
+            for contrast in part.contrasts
+        ],
         label=f"difference in {MEASURE}, half shared",
         zero="off",
     )
@@ -146,7 +145,7 @@ def _finding(found: Sequence[_Measured]) -> str:
             f"{part.name} {', '.join(f'{c.arm} {signed(c.difference)}' for c in part.contrasts)}"
             for part in each.slices
         )
-        told.append(f"{each.subject.name}: {whole} (by where the answers lie: {places})")
+        told.append(f"{each.subject.title}: {whole} (by where the answers lie: {places})")
     return (
         f"Scope modes against off, half of the sessions shared ({found[0].subject.embedder}): "
         f"{'. '.join(told)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -11,8 +12,19 @@ from rankblend.experiment.plans import grid, leave_one_out, subsets
 from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table, interval_plot
 from rankblend.experiment.shapley import Shapley, shapley_values
-from studies.outcome import MEASURE, Outcome, clear, contrast_cell, decimals, interval_cell
+from studies.outcome import (
+    MEASURE,
+    Outcome,
+    clear,
+    contrast_cell,
+    contrast_figure,
+    decimals,
+    interval_cell,
+)
 from studies.subjects import Subject, studied_profile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["signal_study"]
 
@@ -77,7 +89,7 @@ def _tables(found: Sequence[_Measured]) -> tuple[Table, Table]:
     left_out, earned = [], []
     for each in found:
         subject, whole = each.subject, each.left_out.contrasts[0].baseline_value
-        head = (subject.name, subject.embedder, decimals(whole))
+        head = (subject.title, subject.embedder, decimals(whole))
         size = (len(subject.recording), subject.clusters)
         left_out.append((*head, *(contrast_cell(c) for c in each.left_out), *size))
         earned.append((*head, *(interval_cell(i) for i in each.shapley.intervals), *size))
@@ -88,21 +100,17 @@ def _tables(found: Sequence[_Measured]) -> tuple[Table, Table]:
     )
 
 
-def _left_out_figure(found: Sequence[_Measured]):
-    rows = [(each.subject.name, c) for each in found for c in each.left_out if c.interval]
-    return interval_plot(
-        [f"{name} {c.arm}" for name, c in rows],
-        [c.difference for _, c in rows],
-        [c.interval.low for _, c in rows],
-        [c.interval.high for _, c in rows],
+def _left_out_figure(found: Sequence[_Measured]) -> Figure:
+    return contrast_figure(
+        [(f"{each.subject.title} {c.arm}", c) for each in found for c in each.left_out],
         label=f"difference in {MEASURE}, {found[0].subject.embedder}",
         zero="whole profile",
     )
 
 
-def _shapley_figure(found: Sequence[_Measured]):
+def _shapley_figure(found: Sequence[_Measured]) -> Figure:
     rows = [
-        (f"{each.subject.name}: {signal}", interval)
+        (f"{each.subject.title}: {signal}", interval)
         for each in found
         for signal, interval in zip(each.shapley.signals, each.shapley.intervals, strict=True)
     ]
@@ -121,7 +129,7 @@ def _recency_section(subjects: Sequence[Subject]) -> Section:
         plan = grid(studied_profile(), {"score.weights.recency": RECENCY_WEIGHTS})
         comparison = compare(replay(subject.recording, plan, [MEASURE]))
         rows += [
-            (subject.name, subject.embedder, f"{weight:g}", decimals(c.value), contrast_cell(c),
+            (subject.title, subject.embedder, f"{weight:g}", decimals(c.value), contrast_cell(c),
              len(subject.recording), subject.clusters)
             for weight, c in zip(RECENCY_WEIGHTS, comparison, strict=True)
         ]  # fmt: skip
@@ -139,7 +147,7 @@ def _finding(found: Sequence[_Measured]) -> str:
         missed = [c for c in each.left_out if clear(c.interval) == -1]
         harmful = [c for c in each.left_out if clear(c.interval) == 1]
         told = [f"{c.arm.removeprefix('without ')} {contrast_cell(c)}" for c in missed]
-        part = f"{each.subject.name} {', '.join(told) or 'none clearly'}"
+        part = f"{each.subject.title} {', '.join(told) or 'none clearly'}"
         if harmful:
             part += f"; better {', '.join(f'{c.arm} {contrast_cell(c)}' for c in harmful)}"
         parts.append(part)

@@ -21,7 +21,7 @@ from studies.earlier import preset_study
 from studies.embedders import EMBEDDERS
 from studies.observing import lone_hits_study, observing_study
 from studies.outcome import MEASURE, Outcome
-from studies.scopes import scope_study
+from studies.scopes import SETS, scope_study
 from studies.signals import signal_study
 from studies.subjects import DEPTH, PATHS, Subject, load_subject
 from studies.success import success_study
@@ -83,7 +83,8 @@ def run_study(
         say(part.__name__)
         outcomes.append(part(subjects))
     say("scope_study")
-    outcomes.append(scope_study(embedders, data=data, work=work, limit=limit))
+    conversations = [name for name in SETS if name in sets]
+    outcomes.append(scope_study(embedders, data=data, work=work, limit=limit, sets=conversations))
     say("weight_study")
     outcomes.append(weight_study(subjects))
     outcomes.append(success_study(data))
@@ -99,8 +100,8 @@ def study_report(outcomes: Sequence[Outcome], subjects: Sequence[Subject]) -> Re
     verdicts = [claim.verdict for claim in claims]
     findings.append(
         "Of the claims of an earlier prototype "
-        f"{verdicts.count('confirmed')} are confirmed, {verdicts.count('partly')} partly, "
-        f"{verdicts.count('refuted')} refuted."
+        f"{verdicts.count('confirmed')} are confirmed, {verdicts.count('partly')} partly; "
+        f"{verdicts.count('not shown')} not shown, {verdicts.count('refuted')} refuted."
     )
     numbered = [f"{number}. {finding}" for number, finding in enumerate(findings, start=1)]
     head = (
@@ -111,8 +112,9 @@ def study_report(outcomes: Sequence[Outcome], subjects: Sequence[Subject]) -> Re
             (
                 "Its numbers are of other implementations, cells and draws; the direction is what "
                 "is compared. *confirmed*: the mean of the cells has the claimed sign, some cell is "
-                "clear and none is clear the other way; *refuted*: the mean has the other sign or "
-                "no cell is clear; else *partly*.",
+                "clear and none is clear the other way; *partly*: the same with clear cells either "
+                "way; *refuted*: the mean has the other sign and some cell is clear; else *not "
+                "shown*.",
             ),
             (
                 Table(
@@ -137,7 +139,7 @@ def study_report(outcomes: Sequence[Outcome], subjects: Sequence[Subject]) -> Re
 def _subject_table(subjects: Sequence[Subject]) -> Table:
     rows = [
         (
-            subject.name, subject.embedder, subject.recording.manifest.memories,
+            subject.title, subject.embedder, subject.recording.manifest.memories,
             len(subject.recording), subject.clusters, subject.dataset.licence,
             subject.recording.manifest.dataset_hash[:12],
         )

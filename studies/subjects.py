@@ -34,6 +34,12 @@ PATHS = {
     "musique": "musique",
     "tau2-banking": "tau2_banking",
 }
+TITLES = {
+    "locomo": "LoCoMo",
+    "bfcl": "BFCL memory",
+    "musique": "MuSiQue",
+    "tau2-banking": "τ² banking",
+}
 DEPTH = 100
 _UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -43,7 +49,7 @@ class Subject:
     """A data set as one embedder sees it.
 
     Attributes:
-        name: Of the data set, as tables show it.
+        name: Of the data set's loader.
         embedder: Name of the embedder.
         dataset: Its memories and judged queries.
         recording: Everything known about its queries.
@@ -53,6 +59,11 @@ class Subject:
     embedder: str
     dataset: Dataset
     recording: Recording
+
+    @property
+    def title(self) -> str:
+        """The data set's name as people write it."""
+        return TITLES[self.name]
 
     @property
     def clusters(self) -> int:
@@ -122,15 +133,14 @@ def recorded(
         allow_subtree=True,
     ) as memory:  # fmt: skip
         remember_dataset(memory, dataset)
-        arguments = {"profiles": _distinct(profiles), "depth": DEPTH, "now": latest}
+        wanted = _distinct(profiles)
         try:
-            return record(memory, dataset, out=path, **arguments)
+            return record(memory, dataset, out=path, profiles=wanted, depth=DEPTH, now=latest)
         except RecordingError:  # begun with other arguments or by another version
-            path.unlink(missing_ok=True)
             unfinished = path.with_name(f"{path.name}.partial")
             for file in unfinished.glob("*"):
                 file.unlink()
-            return record(memory, dataset, out=path, **arguments)
+            return record(memory, dataset, out=path, profiles=wanted, depth=DEPTH, now=latest)
 
 
 def _opened(path: Path, dataset: Dataset) -> Recording | None:

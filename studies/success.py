@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rankblend.experiment.datasets import TaskRun, load_taubench_runs
 from rankblend.experiment.report import Section, Table, interval_plot
@@ -15,6 +16,9 @@ from rankblend.relevance.curves import apply_steps, parse_curve
 from rankblend.relevance.evidence import lookup_evidence
 from studies.auc import Auc, stratified_aucs
 from studies.outcome import Outcome, decimals, signed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["PREDICTORS", "predictions", "success_study"]
 
@@ -139,11 +143,11 @@ def path(run: TaskRun) -> tuple[str, ...]:
     return tuple(tool for at, tool in enumerate(run.tools) if at == 0 or run.tools[at - 1] != tool)
 
 
-def _smoothed(counts: Iterable[Sequence[int]]) -> NDArray[np.float64]:
+def _smoothed(counts: Iterable[ArrayLike]) -> NDArray[np.float64]:
     """The package's own curve over (runs, successes), all of them judged."""
     table = np.array(list(counts), np.float64)
     runs, successes = table[:, 0], table[:, 1]
-    kinds = [lookup_evidence(name) for name in _COUNTS]
+    kinds = [kind for name in _COUNTS if (kind := lookup_evidence(name)) is not None]
     values, _ = apply_steps(parse_curve(_CURVE), [runs, successes, runs, successes], kinds)
     return values
 
@@ -227,7 +231,7 @@ def _rate(runs: Sequence[TaskRun]) -> str:
     return decimals(float(np.mean([run.success for run in runs]))) if runs else "–"
 
 
-def _figure(designs: Mapping[str, tuple[list[Auc], list[Auc]]]):
+def _figure(designs: Mapping[str, tuple[list[Auc], list[Auc]]]) -> Figure:
     rows = [
         (f"{name} ({design.removeprefix('last trial, ')})", auc)
         for name_at, name in enumerate(PREDICTORS)

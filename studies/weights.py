@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import frozen
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 from rankblend.experiment.fit import WeightFit, fit_weights
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
-from rankblend.experiment.report import Section, Table, interval_plot
+from rankblend.experiment.report import Section, Table
 from rankblend.profiles import RankingProfile
-from studies.outcome import MEASURE, Outcome, contrast_cell, decimals, listed
+from studies.outcome import MEASURE, Outcome, contrast_cell, contrast_figure, decimals, listed
 from studies.subjects import Subject, studied_profile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["weight_study"]
 
@@ -73,7 +77,7 @@ def _values(found: Sequence[_Measured]) -> Table:
         against = {c.baseline: c for c in each.fit.comparison if c.arm == "fitted"}
         rows.append(
             (
-                each.subject.name, each.subject.embedder, decimals(fitted), decimals(given),
+                each.subject.title, each.subject.embedder, decimals(fitted), decimals(given),
                 decimals(uniform), contrast_cell(against["given"]),
                 contrast_cell(against["uniform"]), decimals(each.fit.seen), each.fit.tried,
                 len(each.subject.recording), each.subject.clusters,
@@ -92,7 +96,7 @@ def _weights(found: Sequence[_Measured]) -> Table:
         for name, weight in each.fit.weights.items():
             folds = [fold[name] for fold in each.fit.folds]
             rows.append(
-                (each.subject.name, each.subject.embedder, name, decimals(weight),
+                (each.subject.title, each.subject.embedder, name, decimals(weight),
                  f"{decimals(min(folds))} to {decimals(max(folds))}", decimals(_given(name)))
             )  # fmt: skip
     return Table(("data set", "embedder", "input", "fitted on all", "over folds", "given"), rows)
@@ -103,18 +107,14 @@ def _given(name: str) -> float:
     return held[name] / sum(held.values())
 
 
-def _figure(found: Sequence[_Measured]):
-    rows = [
-        (f"{each.subject.name}, {each.subject.embedder}: − {c.baseline}", c)
-        for each in found
-        for c in each.fit.comparison
-        if c.arm == "fitted"
-    ]
-    return interval_plot(
-        [name for name, _ in rows],
-        [c.difference for _, c in rows],
-        [c.interval.low for _, c in rows],
-        [c.interval.high for _, c in rows],
+def _figure(found: Sequence[_Measured]) -> Figure:
+    return contrast_figure(
+        [
+            (f"{each.subject.title}, {each.subject.embedder}: − {c.baseline}", c)
+            for each in found
+            for c in each.fit.comparison
+            if c.arm == "fitted"
+        ],
         label=f"held-out {MEASURE}, fitted minus the other",
     )
 
@@ -130,7 +130,7 @@ def _finding(found: Sequence[_Measured]) -> str:
         for baseline in ("given", "uniform")
     }
     told = ", ".join(
-        f"{each.subject.name} ({each.subject.embedder}) {contrast_cell(c)}"
+        f"{each.subject.title} ({each.subject.embedder}) {contrast_cell(c)}"
         for each, c in zip(found, gains["given"], strict=True)
     )
     return (

@@ -14,8 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = [path for path in sorted((ROOT / "examples").glob("*.py"))
            if path.name != "measure_profiles.py"]  # fmt: skip
 SAYS = {
+    "chat_middleware.py": "orders.get → payments.refund 1.0: 2 runs",
     "compare_profiles.py": "crewai",
     "first_ten_lines.py": "Ana prefers refunds by bank transfer",
+    "langchain_agent.py": "As before.",
+    "llama_index_retriever.py": "Context information is below.",
+    "mcp_session.py": "recall says:",
+    "openai_memory.py": "1. look_up (order)",
     "own_profile.py": "score.weights.similarity",
     "own_store.py": "liked",
     "scopes.py": "tenant:acme",

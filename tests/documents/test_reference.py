@@ -22,10 +22,10 @@ _SECTION = re.compile(r"^## (rankblend[\w.]*)\n(.*?)(?=^## |\Z)", re.MULTILINE |
 _ROW = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
 # Names that most users import are on the page; the rest of the modules are for those who read them.
 EXPECTED = {
-    "rankblend", "rankblend.demo", "rankblend.embedders", "rankblend.errors",
+    "rankblend", "rankblend.chat", "rankblend.demo", "rankblend.embedders", "rankblend.errors",
     "rankblend.experiment.datasets", "rankblend.experiment.evaluate",
-    "rankblend.experiment.inference", "rankblend.profiles", "rankblend.recall",
-    "rankblend.relevance", "rankblend.stores.activity", "rankblend.stores.catalog",
+    "rankblend.experiment.inference", "rankblend.profiles", "rankblend.reasonlets",
+    "rankblend.recall", "rankblend.relevance", "rankblend.stores.activity", "rankblend.stores.catalog",
     "rankblend.stores.catalog_store", "rankblend.stores.graph", "rankblend.stores.keywords",
     "rankblend.stores.layers", "rankblend.stores.protocol", "rankblend.stores.signal_store",
     "rankblend.stores.vectors", "rankblend.testing",

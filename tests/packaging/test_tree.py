@@ -27,6 +27,8 @@ DISTRIBUTIONS = {
     "attr": "attrs",
     "faiss": "faiss-cpu",
     "ir_measures": "ir-measures",
+    "langchain_core": "langchain-core",
+    "llama_index": "llama-index-core",
     "opentelemetry": "opentelemetry-api",
     "sentence_transformers": "sentence-transformers",
     "stop_words": "stop-words",
@@ -146,8 +148,8 @@ def test_extras_when_an_error_names_one_then_it_exists_and_all_brings_it(
     assert named
     assert named <= extras.keys()
     inside = set(re.findall(r"[\w-]+", extras["all"][0].partition("[")[2]))
-    # PyTorch is not brought unasked.
-    assert named - inside <= {"sentence-transformers"}
+    # PyTorch and other frameworks are not brought unasked.
+    assert named - inside <= {"sentence-transformers", "openai", "langchain", "llama-index"}
 
 
 def test_version_when_read_then_it_is_written_in_one_place(project: dict[str, Any]) -> None:

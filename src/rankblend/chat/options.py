@@ -61,14 +61,16 @@ class ChatOptions:
     """
 
     default_scope: Scope | None = field(default=None, converter=read_scope)
-    recall: bool = True
-    capture: bool = True
-    expose_find_procedure: bool = False
-    min_similarity: float | None = None
-    recall_timeout: timedelta = field(default=timedelta(seconds=2), converter=read_duration)
-    source: str = "chat"
-    formatter: Callable[[ReasonletMatch], str] = describe_match
-    is_failed: Callable[[Message], bool] = is_failed_result
+    recall: bool = field(default=True, kw_only=True)
+    capture: bool = field(default=True, kw_only=True)
+    expose_find_procedure: bool = field(default=False, kw_only=True)
+    min_similarity: float | None = field(default=None, kw_only=True)
+    recall_timeout: timedelta = field(
+        default=timedelta(seconds=2), converter=read_duration, kw_only=True
+    )
+    source: str = field(default="chat", kw_only=True)
+    formatter: Callable[[ReasonletMatch], str] = field(default=describe_match, kw_only=True)
+    is_failed: Callable[[Message], bool] = field(default=is_failed_result, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         raise_invalid(self._problems())

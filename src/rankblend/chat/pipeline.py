@@ -55,13 +55,15 @@ class ChatPipeline:
         options: ChatOptions | None = None,
     ) -> None:
         options = ChatOptions() if options is None else options
-        self._memory: Provided[SupportsRecall] = Provided("memory", memory, SupportsRecall)
+        self._memory: Provided[SupportsRecall] = Provided(
+            "memory", memory, SupportsRecall, like="ReasonletMemory"
+        )
         self._queue: Provided[SupportsOffer] | None = None
         problems = list(self._memory.problems)
         if not isinstance(options, ChatOptions):
             problems.append(f"options: expected ChatOptions, got {type(options).__name__}")
         elif queue is not None:
-            self._queue = Provided("queue", queue, SupportsOffer)
+            self._queue = Provided("queue", queue, SupportsOffer, like="CaptureQueue")
             problems += self._queue.problems
         elif options.capture:
             problems.append("queue: expected a CaptureQueue, or ChatOptions(capture=False)")

@@ -17,7 +17,7 @@ from rankblend.reasonlets.checks import MAX_NAME
 from rankblend.reasonlets.graph import Graph, Node
 from rankblend.reasonlets.reasonlet import ReasonletMatch
 
-__all__ = ["Step", "describe_match", "matches_as_json", "steps_of"]
+__all__ = ["Step", "describe_match", "matches_as_json", "plain_match", "steps_of"]
 
 
 @frozen
@@ -72,22 +72,21 @@ def describe_match(match: ReasonletMatch) -> str:
 
 def matches_as_json(matches: Sequence[ReasonletMatch]) -> str:
     """The same of several matches, best first, as a JSON array."""
-    return json.dumps(
-        [
-            {
-                "name": _line(match.reasonlet.name),
-                "similarity": round(match.score.similarity, 4),
-                "success_rate": round(match.score.success_rate, 4),
-                "runs": match.evidence.runs,
-                "steps": [
-                    {"tool": step.tool, "arguments": list(step.arguments)}
-                    for step in steps_of(match.reasonlet.graph)
-                ],
-            }
-            for match in matches
+    return json.dumps([plain_match(match) for match in matches], ensure_ascii=False)
+
+
+def plain_match(match: ReasonletMatch) -> dict[str, object]:
+    """The same of a match as JSON-ready values."""
+    return {
+        "name": _line(match.reasonlet.name),
+        "similarity": round(match.score.similarity, 4),
+        "success_rate": round(match.score.success_rate, 4),
+        "runs": match.evidence.runs,
+        "steps": [
+            {"tool": step.tool, "arguments": list(step.arguments)}
+            for step in steps_of(match.reasonlet.graph)
         ],
-        ensure_ascii=False,
-    )
+    }
 
 
 def _step(node: Node) -> Step:

@@ -57,11 +57,15 @@ class Provided(Generic[T_co]):
         name: What it is called in an error.
         part: The part itself, or a callable without arguments that returns it.
         kind: The protocol it must satisfy.
+        like: A class that does, for the error.
     """
 
-    def __init__(self, name: str, part: T_co | Callable[[], T_co], kind: type[Any]) -> None:
+    def __init__(
+        self, name: str, part: T_co | Callable[[], T_co], kind: type[Any], *, like: str
+    ) -> None:
         self._name = name
         self._kind = kind
+        self._like = like
         self._part = part
         self._lock = threading.RLock()
 
@@ -71,7 +75,7 @@ class Provided(Generic[T_co]):
         if self._is_there(self._part) or callable(self._part):
             return ()
         kind = type(self._part).__name__
-        return (f"{self._name}: expected {self._kind.__name__} or a factory of one, got {kind}",)
+        return (f"{self._name}: expected a {self._like} or a factory of one, got {kind}",)
 
     def get(self) -> T_co:
         """The part.

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rankblend.chat.options import positive_problems, read_duration
 from rankblend.chat.provided import Provided, SupportsRemember
@@ -46,13 +46,16 @@ class CaptureQueue:
         drain_timeout: timedelta | float = timedelta(seconds=30),
         cancel_timeout: timedelta | float = timedelta(seconds=1),
     ) -> None:
-        self._memory: Provided[SupportsRemember] = Provided("memory", memory, SupportsRemember)
+        self._memory: Provided[SupportsRemember] = Provided(
+            "memory", memory, SupportsRemember, like="ReasonletMemory"
+        )
         self._drain_timeout = read_duration(drain_timeout)
         self._cancel_timeout = read_duration(cancel_timeout)
         self._capacity = capacity
         raise_invalid(self._problems())
         self._waiting: deque[Capture] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self._current: Capture | None = None
         self._left_memory: asyncio.Event | None = None
         self._closed = False
 
@@ -73,8 +76,6 @@ class CaptureQueue:
         Returns:
             False when it was dropped, because there is no room or the queue is closed.
         """
-        if self._worker is not None and self._worker.get_loop().is_closed():
-            self._worker = None  # a loop that was closed around it: what it left is counted now
         if self._closed:
             CAPTURES.add("dropped_shutdown")
             return False
@@ -124,18 +125,17 @@ class CaptureQueue:
         await self.aclose()
 
     async def _work(self) -> None:
-        unfinished = 0
         try:
             while self._waiting:
-                capture = self._waiting.popleft()
-                unfinished = 1
-                await self._remember(capture)
-                unfinished = 0
+                self._current = self._waiting.popleft()
+                await self._remember(self._current)
+                self._current = None
         finally:
             # Cancelled, by `aclose` or by a loop that ends: nothing is lost without being counted.
-            for _ in range(unfinished + len(self._waiting)):
+            for _ in range(len(self._waiting) + (self._current is not None)):
                 CAPTURES.add("dropped_shutdown")
             self._waiting.clear()
+            self._current = None
 
     async def _remember(self, capture: Capture) -> None:
         try:
@@ -144,15 +144,24 @@ class CaptureQueue:
             CAPTURES.add("exception", error_type=type(error).__name__)
             return
         left = self._left_memory = asyncio.Event()
+        remembered = False
 
-        async def remember() -> Any:
+        async def remember() -> None:
+            nonlocal remembered
             try:
-                return await memory.remember(capture)
+                await memory.remember(capture)
+                remembered = True
             finally:
                 left.set()
 
-        # Its own task: a memory that ignores being cancelled does not keep the worker.
-        answer = await consult(remember)
+        try:
+            # Its own task: a memory that ignores being cancelled does not keep the worker.
+            answer = await consult(remember)
+        except asyncio.CancelledError:
+            if remembered:  # in the very moment of being cancelled
+                CAPTURES.add("remembered")
+                self._current = None
+            raise
         if isinstance(answer, Refused):
             CAPTURES.add("error", error_type=answer.code)
         elif isinstance(answer, Down) and answer.kind is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -196,9 +197,18 @@ class ObservedStream:
     async def aclose(self) -> None:
         """Close what is read from; a stream that was not read to its end is not captured."""
         self._finished = None
-        close = getattr(self._updates, "aclose", None) or getattr(self._stream, "close", None)
-        if close is not None:
-            await close()
+        # The stream itself first: closing a generator that only reads from it leaves it open.
+        for part, name in (
+            (self._stream, "aclose"),
+            (self._stream, "close"),
+            (self._updates, "aclose"),
+        ):
+            close = getattr(part, name, None)
+            if close is not None:
+                closing = close()
+                if inspect.isawaitable(closing):
+                    await closing
+                return
 
     async def __aenter__(self) -> Self:
         enter = getattr(self._stream, "__aenter__", None)

@@ -55,9 +55,9 @@ class CaptureDetails:
     scope: Scope = field(converter=read_scope)
     provenance: Provenance
     outcome: Outcome
-    name: str | None = field(default=None, repr=False)
-    intent: str | None = None
-    parent_id: str | None = None
+    name: str | None = field(default=None, repr=False, kw_only=True)
+    intent: str | None = field(default=None, kw_only=True)
+    parent_id: str | None = field(default=None, kw_only=True)
 
 
 def is_failed_result(message: Message) -> bool:

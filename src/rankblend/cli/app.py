@@ -58,7 +58,7 @@ def run(arguments: list[str] | None = None) -> None:
         code = app(arguments, prog_name="rankblend", standalone_mode=False)
     except RankblendError as error:
         _complain(error)
-        code = EXIT_STORE if isinstance(error, StoreError) else EXIT_USAGE
+        code = EXIT_STORE if _is_of_a_file(error) else EXIT_USAGE
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -84,6 +84,15 @@ def run(arguments: list[str] | None = None) -> None:
     if code == EXIT_INTERRUPTED:  # some versions of typer hand over the code, others raise
         errors.print("interrupted; nothing half-written was kept", style="yellow")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _is_of_a_file(error: RankblendError) -> bool:
+    """Whether the file failed: as a store of memories tells, or as one of procedures does."""
+    from rankblend.reasonlets.errors import ReasonletUnavailableError
+
+    if isinstance(error, ReasonletUnavailableError):
+        return error.what == "store"
+    return isinstance(error, StoreError)
 
 
 def _complain(error: RankblendError) -> None:

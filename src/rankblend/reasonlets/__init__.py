@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 from rankblend.reasonlets.capture import Capture, Outcome, Provenance
+from rankblend.reasonlets.drawing import draw_graph, mermaid_text
 from rankblend.reasonlets.errors import (
     CaptureBlockedError,
     ReasonletAdapterError,
@@ -30,6 +31,7 @@ from rankblend.reasonlets.errors import (
 from rankblend.reasonlets.graph import Edge, Graph, Node, graph_schema
 from rankblend.reasonlets.memory import ReasonletMemory
 from rankblend.reasonlets.options import ReasonletOptions
+from rankblend.reasonlets.procedures import ProcedureStore
 from rankblend.reasonlets.protocols import (
     CaptureGuard,
     ExtractedIntent,
@@ -75,6 +77,7 @@ __all__ = [
     "Metrics",
     "Node",
     "Outcome",
+    "ProcedureStore",
     "Produced",
     "Provenance",
     "Reasonlet",
@@ -97,5 +100,7 @@ __all__ = [
     "Status",
     "SyncReasonletMemory",
     "VerdictSource",
+    "draw_graph",
     "graph_schema",
+    "mermaid_text",
 ]

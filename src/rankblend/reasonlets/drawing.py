@@ -109,8 +109,10 @@ def draw_graph(graph: Graph, path: str | os.PathLike[str]) -> None:
     except ImportError:
         raise MissingDependencyError("matplotlib", "experiments", "a picture") from None
     # Text stays text, and nothing in the file tells when it was made.
-    style = {"svg.fonttype": "none", "svg.hashsalt": "rankblend"}
-    with rc_context(style), whole(target) as partial:
+    with (
+        rc_context({"svg.fonttype": "none", "svg.hashsalt": "rankblend"}),
+        whole(target) as partial,
+    ):
         metadata = _UNDATED[kind]
         _figure(graph).savefig(partial, format=kind[1:], metadata=metadata, bbox_inches="tight")
 
@@ -119,13 +121,17 @@ def _figure(graph: Graph) -> Figure:
     from matplotlib.figure import Figure
 
     places = _places(graph)
-    width = _PER_NODE * (1 + max((x for x, _ in places.values()), default=0) * 2)
-    height = _PER_LAYER * (1 - min((y for _, y in places.values()), default=0))
-    figure = Figure(figsize=(min(width, _LONGEST_SIDE), min(height, _LONGEST_SIDE)))
+    widest = 1 + 2 * max((x for x, _ in places.values()), default=0.0)
+    lowest = min((y for _, y in places.values()), default=0.0) - 0.5
+    ends = [(places[edge.source], places[edge.target]) for edge in graph.edges]
+    if any(top == bottom and abs(left - right) > 1 for (left, top), (right, bottom) in ends):
+        lowest -= _PASSING / _PER_LAYER  # where the arcs of a cycle hang down
+    size = widest * _PER_NODE, (0.5 - lowest) * _PER_LAYER
+    figure = Figure(figsize=(min(size[0], _LONGEST_SIDE), min(size[1], _LONGEST_SIDE)))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    axes.set_xlim(-width / _PER_NODE / 2, width / _PER_NODE / 2)
-    axes.set_ylim(0.5 - height / _PER_LAYER, 0.5)
+    axes.set_xlim(-widest / 2, widest / 2)
+    axes.set_ylim(lowest, 0.5)
     _draw(graph, places, axes)
     return figure
 
@@ -162,9 +168,8 @@ def _draw(graph: Graph, places: dict[str, tuple[float, float]], axes: Axes) -> N
             # In the middle of the arc.
             x = (left + right) / 2 + bend / 2 * down / _PER_NODE
             y = (top + bottom) / 2 - bend / 2 * across / _PER_LAYER
-            axes.text(x,
-                y, " / ".join(told),
-                      fontsize=7, ha="center", va="center", zorder=4, parse_math=False,
+            axes.text(x, y, " / ".join(told), fontsize=7, ha="center", va="center", zorder=4,
+                      parse_math=False,
                       bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none",
                             "alpha": 0.8})  # fmt: skip
 

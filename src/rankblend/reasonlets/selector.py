@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankblend.profiles import RankingProfile
 from rankblend.reasonlets.checks import is_number
@@ -29,6 +30,8 @@ _COUNTS = ("runs", "successes", "judged_runs", "judged_successes")
 EVIDENCE = (*_COUNTS, *(f"parent_{name}" for name in _COUNTS), "age_last_run")
 """What is known about a procedure whatever the question; the cosine comes with the question."""
 _SIGNALS = ("similarity", "success_rate", "freshness")
+_NO_PARENT = (math.nan,) * len(_COUNTS)
+_UNKNOWN = (math.nan,) * len(EVIDENCE)
 
 
 def select(
@@ -54,31 +57,46 @@ def select(
     problem = next(_problems(search, found), None)
     if problem is not None:
         raise ReasonletAdapterError("store", problem)
-    columns = counts_evidence(found, now)
-    columns["cosine"] = np.array([each.similarity for each in found], np.float64)
+    cosines = np.array([each.similarity for each in found], np.float64)
+    values = np.vstack([counts_evidence(found, now), cosines])
+    reasons = np.where(np.isnan(values), Reason.NOT_APPLICABLE, Reason.PRESENT).astype(np.int8)
     pool = Candidates(
         tuple(Key(each.scope, each.id) for each in found),
-        np.array([search.scope.distance(each.scope) for each in found], np.int64),
+        _distances(search, found),
         (LAYER,) * len(found),
-        {name: (_column(values),) for name, values in columns.items()},
+        {
+            name: (EvidenceColumn(STORE, values[at], reasons[at]),)
+            for at, name in enumerate((*EVIDENCE, "cosine"))
+        },
         np.arange(len(found)),
     )
     return rank_candidates(profile, pool, top=top)
 
 
-def counts_evidence(
-    found: Sequence[Candidate | None], now: float
-) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """The columns of `EVIDENCE`: float64, shape (n,), NaN for None and for what has no parent."""
-    rows = np.full((len(found), len(EVIDENCE)), np.nan)
-    for at, each in enumerate(found):
-        if each is None:
-            continue
-        rows[at, :4] = _four(each.counts)
-        if each.parent is not None:
-            rows[at, 4:8] = _four(each.parent)
-        rows[at, 8] = now - each.last_run
-    return {name: rows[:, at].copy() for at, name in enumerate(EVIDENCE)}
+def _distances(search: Search, found: Sequence[Candidate]) -> NDArray[np.int64]:
+    """Levels up to the scope of each; all 0 when only the own scope was asked."""
+    if not search.ancestors:
+        return np.zeros(len(found), np.int64)
+    return np.array([search.scope.distance(each.scope) for each in found], np.int64)
+
+
+def counts_evidence(found: Sequence[Candidate | None], now: float) -> NDArray[np.float64]:
+    """What is known about candidates whatever the question.
+
+    Returns:
+        float64, shape (`EVIDENCE`, n): NaN for None, and the parent's counts where there is none.
+    """
+    rows = [
+        _UNKNOWN
+        if each is None
+        else (
+            *_four(each.counts),
+            *(_NO_PARENT if each.parent is None else _four(each.parent)),
+            now - each.last_run,
+        )
+        for each in found
+    ]
+    return np.array(rows, np.float64).reshape(len(rows), len(EVIDENCE)).T
 
 
 def told_of(
@@ -105,11 +123,6 @@ def _four(counts: Counts) -> tuple[int, int, int, int]:
     return counts.runs, counts.successes, counts.judged_runs, counts.judged_successes
 
 
-def _column(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> EvidenceColumn:
-    reasons = np.where(np.isnan(values), Reason.NOT_APPLICABLE, Reason.PRESENT).astype(np.int8)
-    return EvidenceColumn(STORE, values, reasons)
-
-
 def _problems(search: Search, found: object) -> Iterator[str]:
     """Why a store's answer cannot be: its place and the field, never the value."""
     if not isinstance(found, Sequence) or isinstance(found, str):
@@ -118,7 +131,7 @@ def _problems(search: Search, found: object) -> Iterator[str]:
     if len(found) > search.limit:
         yield f"expected at most {search.limit} candidates, got {len(found)}"
     seen: set[str] = set()
-    distances: dict[object, int] = {search.scope: 0}
+    distances: dict[Scope, int] = {search.scope: 0}
     for at, each in enumerate(found):
         if type(each) is not Candidate:
             yield f"candidates[{at}]: expected a Candidate, got {type(each).__name__}"
@@ -129,10 +142,9 @@ def _problems(search: Search, found: object) -> Iterator[str]:
             continue
         seen.add(identifier)
         scope: object = each.scope
-        distance = distances.get(scope)
+        distance = distances.get(scope) if isinstance(scope, Scope) else -1
         if distance is None:
-            distance = search.scope.distance(scope) if isinstance(scope, Scope) else -1
-            distances[scope] = distance
+            distance = distances[each.scope] = search.scope.distance(each.scope)
         if distance < 0 or (distance > 0 and not search.ancestors):
             yield f"candidates[{at}].scope: not a scope that was asked"
         if not is_number(each.similarity) or abs(each.similarity) > 1.0 + RANGE_SLACK:

@@ -4,6 +4,7 @@
 `StoreConformance`                    a store that keeps memories
 `SignalStoreConformance`              a store that only answers for ids, e.g. a `SignalStore`
 `EmbedderConformance`                 an embedder
+`ReasonletStoreConformance`           a store of procedures
 `run_conformance`                     run a kit from code and get the outcomes
 `ReferenceStore`                      a store that is slow and easily seen to be right
 `hashed_embedder`                     an embedder for tests that needs no model
@@ -24,6 +25,7 @@ from rankblend.errors import MissingDependencyError
 if TYPE_CHECKING:
     from rankblend.testing import strategies
     from rankblend.testing.embedding import EmbedderConformance, hashed_embedder
+    from rankblend.testing.reasonlets import ReasonletStoreConformance
     from rankblend.testing.reference import ReferenceStore
     from rankblend.testing.running import Outcome, run_conformance
     from rankblend.testing.stores import SignalStoreConformance, StoreConformance
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EmbedderConformance",
     "Outcome",
+    "ReasonletStoreConformance",
     "ReferenceStore",
     "SignalStoreConformance",
     "StoreConformance",
@@ -42,6 +45,7 @@ __all__ = [
 _HOMES = {
     "EmbedderConformance": "embedding",
     "Outcome": "running",
+    "ReasonletStoreConformance": "reasonlets",
     "ReferenceStore": "reference",
     "SignalStoreConformance": "stores",
     "StoreConformance": "stores",
@@ -50,7 +54,20 @@ _HOMES = {
     "strategies": "strategies",
 }
 # Their assert statements are rewritten by pytest, so that a failure shows the values compared.
-_ASSERTING = ("contract", "embedding", "machine", "proposing", "seeing", "subject", "writing")
+_ASSERTING = (
+    "contract",
+    "embedding",
+    "machine",
+    "proposing",
+    "reasonlet_contract",
+    "reasonlet_lifecycle",
+    "reasonlet_machine",
+    "reasonlet_subject",
+    "reasonlets",
+    "seeing",
+    "subject",
+    "writing",
+)
 
 
 def __getattr__(name: str) -> object:

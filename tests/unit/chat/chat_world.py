@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from rankblend.chat import CaptureDetails, transcript_to_capture
 from rankblend.reasonlets import (
     Capture,
     Outcome,
@@ -29,7 +30,6 @@ from rankblend.reasonlets import (
     Status,
     VerdictSource,
 )
-from rankblend.chat import CaptureDetails, transcript_to_capture
 
 SCOPE = "tenant:acme"
 QUESTION = "How do I refund order 7?"

@@ -114,9 +114,7 @@ class TestAnswer:
 
     def test_tool_when_misconfigured_then_everything_is_told_at_once(self) -> None:
         with pytest.raises(ReasonletValidationError) as caught:
-            FindProcedure(
-                None, "nowhere", min_similarity=-1, timeout=-1, found=0
-            )  # type: ignore[arg-type]
+            FindProcedure(None, "nowhere", min_similarity=-1, timeout=-1, found=0)  # type: ignore[arg-type]
         assert [problem.partition(":")[0] for problem in caught.value.problems] == [
             "memory",
             "scope",
@@ -140,9 +138,7 @@ class TestInTheMiddleware:
     ) -> None:
         async def main() -> None:
             model = Model()
-            chat = ReasonletChat(
-                model, ReasonletMemory(embed), queue=Captured(), options=options()
-            )
+            chat = ReasonletChat(model, ReasonletMemory(embed), queue=Captured(), options=options())
             mine = [{"type": "function", "function": {"name": "mine"}}]
             await chat([user()], tools=mine)
             await chat([user(), said("Hi")], scope="tenant:other")  # a continuation, too

@@ -26,15 +26,15 @@ from chat_world import (
     user,
 )
 
-from rankblend.chat import ChatOptions, ReasonletChat
+from rankblend.chat import ChatOptions, Exchange, ReasonletChat
 from rankblend.reasonlets import (
     Capture,
     Graph,
     Node,
     Outcome,
     Provenance,
-    ReasonletMemory,
     ReasonletMatch,
+    ReasonletMemory,
     ReasonletOptions,
     ReasonletValidationError,
 )
@@ -135,7 +135,10 @@ class TestRecall:
             memory, model = ReasonletMemory(embed), Model()
             await remember(memory, REPLY)
             chat = ReasonletChat(
-                model, memory, queue=Captured(), options=options(formatter=lambda m: "Like last time")
+                model,
+                memory,
+                queue=Captured(),
+                options=options(formatter=lambda m: "Like last time"),
             )
             await chat([user()])
             assert model.asked[0][0] == {"role": "system", "content": "Like last time"}
@@ -327,9 +330,7 @@ class TestCapture:
         self, messages: list[Any], reply: Any, reason: str, emitted: Telemetry
     ) -> None:
         queue = Captured()
-        chat = ReasonletChat(
-            Model([reply]), ReasonletMemory(embed), queue=queue, options=options()
-        )
+        chat = ReasonletChat(Model([reply]), ReasonletMemory(embed), queue=queue, options=options())
         assert asyncio.run(chat(messages)) is reply
         assert queue.captures == []
         assert emitted().captures == {("skipped", reason): 1}
@@ -366,6 +367,13 @@ class TestCapture:
         )
         assert asyncio.run(chat([user()])) is REPLY
         assert len(queue.captures) == 1
+
+    def test_exchange_when_it_is_not_captured_then_finishing_it_does_nothing(
+        self, emitted: Telemetry
+    ) -> None:
+        exchange = Exchange([user()])
+        exchange.finish(REPLY, duration=timedelta(0))
+        assert emitted().events == {}
 
 
 class TestOrder:
@@ -427,7 +435,7 @@ class TestConstruction:
         with pytest.raises(ReasonletValidationError) as caught:
             ReasonletChat(Model(), None)  # type: ignore[arg-type]
         assert caught.value.problems == (
-            "memory: expected SupportsRecall or a factory of one, got NoneType",
+            "memory: expected a ReasonletMemory or a factory of one, got NoneType",
             "queue: expected a CaptureQueue, or ChatOptions(capture=False)",
         )
 

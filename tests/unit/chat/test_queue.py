@@ -46,6 +46,8 @@ class Gate:
         except asyncio.CancelledError:
             self.cancelled += 1
             if not self.stubborn:
+                for _ in range(5):  # it takes a moment to put things in order
+                    await asyncio.sleep(0)
                 raise
             await self.let.acquire()
         finally:
@@ -65,7 +67,7 @@ def test_queue_when_offered_captures_then_the_memory_remembers_them_one_at_a_tim
         gate = Gate()
         queue = CaptureQueue(gate)
         captures = [other(n) for n in range(5)]
-        assert all([queue.offer(capture) for capture in captures])
+        assert all(queue.offer(capture) for capture in captures)
         assert gate.remembered == []  # offering waits for nothing
         for _ in captures:
             gate.let.release()
@@ -170,6 +172,25 @@ def test_close_when_draining_takes_too_long_then_it_cancels_and_counts_the_rest(
     assert emitted().captures == {("dropped_shutdown",): 4}
 
 
+def test_close_when_it_was_remembered_in_the_moment_of_the_cancellation_then_that_is_counted(
+    emitted: Telemetry,
+) -> None:
+    async def main() -> None:
+        gate = Gate()
+        queue = CaptureQueue(gate)
+        queue.offer(CAPTURE)
+        await gate.entered.acquire()
+        gate.let.release()
+        while not gate.remembered:
+            await asyncio.sleep(0)
+        assert queue._worker is not None
+        queue._worker.cancel()  # before it hears of it
+        await queue.join()
+
+    asyncio.run(main())
+    assert emitted().captures == {("remembered",): 1}
+
+
 def test_close_when_the_memory_ignores_its_cancellation_then_it_is_left(
     emitted: Telemetry,
 ) -> None:
@@ -178,7 +199,8 @@ def test_close_when_the_memory_ignores_its_cancellation_then_it_is_left(
         queue = CaptureQueue(gate, drain_timeout=0.001, cancel_timeout=0.001)
         queue.offer(CAPTURE)
         await gate.entered.acquire()
-        await queue.aclose()
+        async with asyncio.timeout(4):  # instead of for ever
+            await queue.aclose()
         assert gate.cancelled == 1
         assert gate.at_once == 1  # still at it
         gate.let.release()

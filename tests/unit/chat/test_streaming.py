@@ -184,7 +184,7 @@ def test_stream_when_it_has_more_to_it_than_updates_then_that_stays_reachable() 
             self.entered = True
             return self
 
-        async def __aexit__(self, *_: Any) -> None:
+        async def __aexit__(self, *_: object) -> None:
             self.closed = True
 
     async def main() -> None:
@@ -197,6 +197,41 @@ def test_stream_when_it_has_more_to_it_than_updates_then_that_stays_reachable() 
         assert len(queue.captures) == 1
         with pytest.raises(AttributeError):
             _ = stream.missing
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["aclose", "close"])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_stream_when_closed_then_what_it_is_made_of_is_closed_and_not_only_its_iterator(
+    name: str, is_async: bool
+) -> None:
+    closed = []
+
+    async def close_later(self: Any) -> None:
+        closed.append(name)
+
+    def close(self: Any) -> Any:
+        return close_later(self) if is_async else closed.append(name)
+
+    async def main() -> None:
+        made = type("Stream", (), {"__aiter__": lambda self: pieces(), name: close})()
+        stream = await make(lambda *_, **__: made, Captured())([user()])
+        await anext(stream)
+        await stream.aclose()
+        assert closed == [name]
+
+    asyncio.run(main())
+
+
+def test_stream_when_only_its_iterator_can_be_closed_then_that_is() -> None:
+    async def main() -> None:
+        updates = pieces()
+        made = type("Stream", (), {"__aiter__": lambda self: updates})()
+        stream = await make(lambda *_, **__: made, Captured())([user()])
+        await anext(stream)
+        await stream.aclose()
+        assert [each async for each in updates] == []
 
     asyncio.run(main())
 

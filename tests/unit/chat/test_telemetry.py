@@ -142,7 +142,11 @@ async def chats() -> None:
         await queue.join()
         await ReasonletChat(Model(), memory, queue=queue)([user()], scope=SCOPE)  # injected
     queue.offer(CAPTURE)  # dropped_shutdown
-    faults = [*(raising(Coded(code)) for code in CODES), raising(OSError()), raising(TimeoutError())]
+    faults = [
+        *(raising(Coded(code)) for code in CODES),
+        raising(OSError()),
+        raising(TimeoutError()),
+    ]
     for fault in faults:
         broken = OtherMemory(fault)
         async with CaptureQueue(broken, capacity=1) as small:

@@ -176,6 +176,8 @@ def test_call_when_it_has_no_result_then_it_is_left_out_and_a_stray_result_too()
 def test_results_when_a_model_uses_an_id_again_then_each_belongs_to_the_latest_call() -> None:
     again = [calls(call("a", "0")), result("0"), calls(call("b", "0")), result("0", "Error")]
     assert shape(*again) == ["a()"]
+    both_wait = [calls(call("a", "0")), calls(call("b", "0")), result("0")]
+    assert shape(*both_wait) == ["b()"]
     twins = [calls(call("a", "0"), call("b", "0")), result("0"), result("0", "Error")]
     assert shape(*twins) == ["a()"]
 

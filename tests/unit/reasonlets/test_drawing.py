@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.reasonlets import Edge, Graph, Node, ReasonletValidationError
-from rankblend.reasonlets.drawing import draw_graph, mermaid_text
+from rankblend.reasonlets import (
+    Edge,
+    Graph,
+    Node,
+    ReasonletValidationError,
+    draw_graph,
+    mermaid_text,
+)
 
 REFUND = Graph(
     [

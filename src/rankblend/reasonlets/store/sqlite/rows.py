@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.errors import StoreError
+from rankblend.errors import CatalogCorruptError, StoreError
 from rankblend.reasonlets.capture import Outcome, Provenance
 from rankblend.reasonlets.errors import ReasonletError, ReasonletUnavailableError
 from rankblend.reasonlets.graph import Graph
@@ -19,18 +18,18 @@ from rankblend.reasonlets.reasonlet import Feedback, Metrics, Reasonlet, Status
 from rankblend.reasonlets.store.protocol import Candidate, Counts, Run, StoredRun
 from rankblend.reasonlets.store.times import as_time
 from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog.encoding import ScopeReader, decoding
+from rankblend.stores.catalog.encoding import ScopeReader
 
 __all__ = [
     "CANDIDATE",
     "REASONLET",
     "RUN",
     "candidate_of",
-    "damage_told",
     "provenance_row",
     "reasonlet_of",
     "run_of",
     "run_row",
+    "shielded",
     "to_json",
     "vector_bytes",
     "vector_of",
@@ -64,38 +63,36 @@ RUN = """
         utility, correctness, reusability, human
     FROM reasonlet_runs
 """
+T = TypeVar("T")
 _VECTOR = np.dtype("<f4")
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _load = json.JSONDecoder().decode
 
 
-@contextmanager
-def damage_told() -> Iterator[None]:
-    """Of what the engine or a damaged row raises in the block, only the kind is told.
+def shielded(call: Callable[[], T]) -> T:
+    """What a call gives; of what the engine or a damaged row makes it raise, only the kind is told.
+
+    The error is raised outside of the handler, so that nothing the engine said hangs on it.
 
     Raises:
-        ReasonletUnavailableError: Whatever it was.
+        ReasonletError: As raised.
+        ReasonletUnavailableError: The file failed, or a row cannot be decoded.
     """
-    kind = None
     try:
-        with decoding():
-            yield
+        return call()
     except ReasonletError:
         raise
     except StoreError as error:
         kind = type(error).__name__
-    if kind is not None:
-        raise ReasonletUnavailableError("store", kind)
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        kind = CatalogCorruptError.__name__
+    raise ReasonletUnavailableError("store", kind)
 
 
 def candidate_of(row: Sequence[Any], scopes: ScopeReader, similarity: float) -> Candidate:
     """A row of `CANDIDATE`; the definition in it is decoded when it is asked for."""
     scope = scopes(row[1])
-
-    def definition() -> Reasonlet:
-        with damage_told():
-            return reasonlet_of(row, scope)
 
     return Candidate(
         row[0],
@@ -104,7 +101,7 @@ def candidate_of(row: Sequence[Any], scopes: ScopeReader, similarity: float) -> 
         Counts(*row[15:19]),
         None if row[21] is None else Counts(*row[21:25]),
         row[19],
-        definition,
+        lambda: shielded(lambda: reasonlet_of(row, scope)),
     )
 
 

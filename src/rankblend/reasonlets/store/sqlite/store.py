@@ -26,9 +26,9 @@ from rankblend.reasonlets.store.sqlite.rows import (
     REASONLET,
     RUN,
     candidate_of,
-    damage_told,
     reasonlet_of,
     run_of,
+    shielded,
     to_json,
     vector_of,
 )
@@ -148,7 +148,7 @@ class SqliteReasonletStore:
         """Erase a person from a scope; with ``purge`` the file is rewritten without a trace."""
         erased = await self._write(lifecycle.erase_subject, scope, subject_id)
         if purge:
-            await asyncio.to_thread(self._compact)
+            await asyncio.to_thread(shielded, self._database.compact)
         # The index lets go at once, not with the next search.
         await self._read(self._follow)
         return erased
@@ -175,21 +175,17 @@ class SqliteReasonletStore:
 
     async def _read(self, call: Callable[..., T], *arguments: Any) -> T:
         def read() -> T:
-            with damage_told(), self._database.read() as connection:
+            with self._database.read() as connection:
                 return call(connection, *arguments)
 
-        return await asyncio.to_thread(read)
+        return await asyncio.to_thread(shielded, read)
 
     async def _write(self, call: Callable[..., T], *arguments: Any) -> T:
         def write() -> T:
-            with damage_told(), self._database.write() as connection:
+            with self._database.write() as connection:
                 return call(connection, *arguments)
 
-        return await asyncio.to_thread(write)
-
-    def _compact(self) -> None:
-        with damage_told():
-            self._database.compact()
+        return await asyncio.to_thread(shielded, write)
 
     def _search(self, connection: Connection, search: Search) -> list[Candidate]:
         self._follow(connection)

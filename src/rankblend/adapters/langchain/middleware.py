@@ -1,0 +1,180 @@
+"""A procedural memory around an agent of LangChain: recall before it runs, capture after.
+
+The hooks around the whole agent are *outside* its tool loop: one question is recalled for once, is
+offered with every call of the model, and is captured as a whole when the agent is done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Annotated, Any, NotRequired, Self
+
+from attrs import field, frozen
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.messages import AnyMessage, SystemMessage
+from langgraph.channels.untracked_value import UntrackedValue
+from langgraph.runtime import Runtime
+
+from rankblend.adapters.blocking import BlockingPipeline, offered_text, without_tool
+from rankblend.adapters.langchain.messages import plain_message
+from rankblend.chat import CaptureQueue, ChatOptions, Exchange
+from rankblend.chat.messages import Message
+from rankblend.chat.provided import SupportsRecall
+from rankblend.relevance.scope import Scope
+
+__all__ = ["ProcedureMiddleware", "ProcedureState"]
+
+
+@frozen(eq=False)
+class _Run:
+    """One run of an agent, from before its first step to after its last."""
+
+    exchange: Exchange
+    offer: SystemMessage | None = field(repr=False)
+    known: frozenset[str | None] = field(repr=False)
+    start: float = field(repr=False)
+
+
+class ProcedureState(AgentState[Any]):
+    """The state of an agent with a procedural memory; the run in it is never written anywhere."""
+
+    rankblend_run: NotRequired[Annotated[_Run | None, UntrackedValue, PrivateStateAttr]]
+
+
+def _nobody(runtime: Runtime[Any]) -> None:
+    """No run has a scope, or a subject, of its own."""
+
+
+class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any, Any]):
+    """Middleware for ``create_agent``: offers a known procedure, remembers the one that worked.
+
+    No failure of the memory breaks a run or changes its answer. A run that fails, is left before
+    its end, or is resumed after an interrupt is not captured.
+
+    Use one from code with an event loop, or from code without, not from both: captures wait in one
+    loop. Without one, `close` it (or leave its ``with`` block) so that what waits is remembered.
+
+    Args:
+        memory: Recalls procedures; or a factory of it, called when it is first needed.
+        queue: Takes captures. Needed unless the options say that nothing is captured.
+        options: What to do with a run; None: the defaults. To let the model look procedures up
+            itself, give the agent a `find_procedure_tool`.
+        scope: The scope of a run, from its runtime (``lambda runtime: runtime.context.tenant``);
+            None from it, or none: the default scope of the options.
+        subject_id: Whom a run is about, likewise.
+
+    Raises:
+        ReasonletValidationError: No memory, captures without a queue, or something else in their
+            place; all of it at once.
+    """
+
+    state_schema = ProcedureState
+
+    def __init__(
+        self,
+        memory: SupportsRecall | Callable[[], SupportsRecall],
+        *,
+        queue: CaptureQueue | None = None,
+        options: ChatOptions | None = None,
+        scope: Callable[[Runtime[Any]], Scope | str | None] = _nobody,
+        subject_id: Callable[[Runtime[Any]], str | None] = _nobody,
+    ) -> None:
+        super().__init__()
+        self._blocking = BlockingPipeline(
+            memory,
+            queue=queue,
+            options=without_tool(options, "give the agent a find_procedure_tool instead"),
+        )
+        self._scope = scope
+        self._subject_id = subject_id
+
+    def before_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Recall, where there is no event loop."""
+        messages, arguments = self._asked(state, runtime)
+        exchange = self._blocking.begin(messages, **arguments)
+        return _begun(state, exchange)
+
+    async def abefore_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Recall."""
+        messages, arguments = self._asked(state, runtime)
+        exchange = await self._blocking.pipeline.begin(messages, **arguments)
+        return _begun(state, exchange)
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ModelResponse[Any]:
+        """Offer what was recalled."""
+        return handler(_offering(request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """Offer what was recalled."""
+        return await handler(_offering(request))
+
+    def after_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> None:  # noqa: ARG002
+        """Capture, where there is no event loop."""
+        run = state.get("rankblend_run")
+        if run is not None:
+            self._blocking.finish(run.exchange, _new(state, run), seconds=_seconds(run))
+
+    async def aafter_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> None:  # noqa: ARG002
+        """Capture."""
+        run = state.get("rankblend_run")
+        if run is not None:
+            run.exchange.finish(_new(state, run), duration=timedelta(seconds=_seconds(run)))
+
+    def close(self) -> None:
+        """Let the memory remember what waits; only needed in code without an event loop."""
+        self._blocking.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _asked(
+        self, state: ProcedureState, runtime: Runtime[Any]
+    ) -> tuple[list[Message], dict[str, Any]]:
+        messages: list[Message] = [plain_message(message) for message in state["messages"]]
+        return messages, {"scope": self._scope(runtime), "subject_id": self._subject_id(runtime)}
+
+
+def _begun(state: ProcedureState, exchange: Exchange) -> dict[str, Any]:
+    text = offered_text(exchange)
+    offer = None if text is None else SystemMessage(text)
+    known = frozenset(message.id for message in state["messages"])
+    return {"rankblend_run": _Run(exchange, offer, known, time.perf_counter())}
+
+
+def _offering(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """The request with the offer after its system message, which is not among its messages."""
+    run = request.state.get("rankblend_run")
+    if not isinstance(run, _Run) or run.offer is None:
+        return request
+    messages: Sequence[AnyMessage] = request.messages
+    return request.override(messages=[run.offer, *messages])
+
+
+def _new(state: ProcedureState, run: _Run) -> Iterator[Message]:
+    """What the run brought; a generator, so that what goes wrong happens where it is counted."""
+    for message in state["messages"]:
+        if message.id not in run.known:
+            yield plain_message(message)
+
+
+def _seconds(run: _Run) -> float:
+    return time.perf_counter() - run.start

@@ -1,0 +1,57 @@
+"""``rankblend mcp``: a memory file as a server of tools for agents."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.embedders import Embedder
+from rankblend.profiles import RankingProfile, load_profile
+from rankblend.recall import Memory, stored_embedder
+from rankblend.relevance.scope import Scope
+
+__all__ = ["mcp"]
+
+
+def mcp(
+    db: Annotated[Path, typer.Option("--db", help="The memory file; created when missing.")],
+    scope: Annotated[
+        str, typer.Option("--scope", help="Whose memories and procedures; clients cannot leave it.")
+    ],
+    allow_below: Annotated[
+        bool, typer.Option("--allow-below", help="Let a call name a place below the scope.")
+    ] = False,
+    profile: Annotated[
+        str, typer.Option("--profile", help="A preset, or a path to a .toml.")
+    ] = "default",
+    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+) -> None:
+    """Serve a memory file to agents: MCP over standard input and output.
+
+    Tools: recall, remember, explain, find_procedure, record_outcome. Who starts the server says
+    whose memory it is; a client sees that scope and nothing beside it.
+    """
+    where = Scope.parse(scope)
+    recipe = load_profile(profile)
+    asyncio.run(
+        _serve(db, where, recipe, embedder_for(embedder, stored_embedder(db)), below=allow_below)
+    )
+
+
+async def _serve(
+    db: Path, scope: Scope, profile: RankingProfile, embedder: Embedder | None, *, below: bool
+) -> None:
+    from rankblend.adapters.mcp import MemoryTools, serve
+    from rankblend.reasonlets import ReasonletMemory, SqliteReasonletStore
+
+    with Memory.open(db, embedder=embedder, profile=profile) as memory:
+        if embedder is None:
+            await serve(MemoryTools(memory, None, scope, allow_below=below))
+            return
+        store = SqliteReasonletStore.open(db)
+        async with ReasonletMemory(embedder, store) as procedures:
+            await serve(MemoryTools(memory, procedures, scope, allow_below=below))
