@@ -22,6 +22,8 @@ _SECTION = re.compile(r"^## (rankblend[\w.]*)\n(.*?)(?=^## |\Z)", re.MULTILINE |
 _ROW = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
 # Names that most users import are on the page; the rest of the modules are for those who read them.
 EXPECTED = {
+    "rankblend.adapters.anthropic", "rankblend.adapters.langchain", "rankblend.adapters.llama_index",
+    "rankblend.adapters.mcp", "rankblend.adapters.openai",
     "rankblend", "rankblend.chat", "rankblend.demo", "rankblend.embedders", "rankblend.errors",
     "rankblend.experiment.datasets", "rankblend.experiment.evaluate",
     "rankblend.experiment.inference", "rankblend.profiles", "rankblend.reasonlets",

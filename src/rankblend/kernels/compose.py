@@ -37,8 +37,9 @@ BoolArray = NDArray[np.bool_]
 _BLOCK_CELLS = 65_536
 _BLOCK_ROWS = 8_192  # of functions that take one column at a time
 # Up to here the presence pattern of a row is one byte, and its denominator one look-up (11.8 ×
-# instead of 13.0 × one read of the matrix).
+# instead of 13.0 × one read of the matrix), if there are rows enough to pay for the table.
 _PATTERN_BITS = 8
+_PATTERN_ROWS = 4096
 _TINY = math.ulp(0.0)
 
 
@@ -119,9 +120,8 @@ def weighted_scores(
         for at, i in enumerate(used)
         if fills is not None and not math.isnan(fills[i])
     ]
-    by_pattern = len(used) <= _PATTERN_BITS and rows > 1 << _PATTERN_BITS
+    by_pattern = len(used) <= _PATTERN_BITS and rows >= _PATTERN_ROWS
     table = _pattern_weights(weights[used]) if by_pattern else None
-    bits = (1 << np.arange(min(len(used), _PATTERN_BITS))).astype(np.uint8)[:, None]
     size = _block_rows(len(used))
     products = np.empty((len(used), min(size, rows)))
     found = np.empty(products.shape, dtype=np.bool_)
@@ -143,6 +143,7 @@ def weighted_scores(
         for row in product:
             np.add(numerator, row, out=numerator)
         if table is not None:
+            bits = (1 << np.arange(len(used))).astype(np.uint8)[:, None]
             pattern = np.bitwise_or.reduce(here.view(np.uint8) * bits, axis=0)
             np.take(table, pattern, out=weight, mode="clip")
         else:

@@ -110,7 +110,8 @@ class Problems:
             self.add(f"{name}: expected some text, got a blank")
         if len(value) > limit:
             self.add(f"{name}: expected at most {limit:,} characters, got {len(value):,}")
-        self.encodable(name, value)
+        if not value.isascii():
+            self.encodable(name, value)
         return value
 
     def encodable(self, name: str, value: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,7 @@ from rankblend.stores.protocol import Edge, Key, Link, Record
 
 __all__ = ["Item", "read_edge", "read_edges", "read_item", "read_items"]
 
-_ARGUMENTS = frozenset(
-    {
-        "text", "scope", "id", "layer", "key", "salience", "confidence", "review", "maturity",
-        "certainty", "links", "at", "expires", "metadata", "vector", "uses", "used", "created",
-    }
-)  # fmt: skip
-_LABELS = {"review": REVIEW_LEVELS, "maturity": MATURITY_LEVELS, "certainty": CERTAINTY_LEVELS}
+_Reader = Callable[[Problems, str, Any], object]
 _MANY_USES = 2**31
 _ANY_MAPPING = (dict, Mapping)  # dict first: asking an abstract class takes ten times as long
 _LINK = ("source", "target", "kind", "weight", "verified", "at")
@@ -95,8 +89,9 @@ def read_item(
     ``unit`` is its vector, where `arguments.ordinary_vectors` has read it already.
     """
     before = len(problems.found)
-    for name in (name for name in item if name not in _ARGUMENTS):
-        problems.add(f"{where}{named(name)}: no such argument of remember")
+    if not _ARGUMENTS.issuperset(item):
+        for name in (name for name in item if name not in _ARGUMENTS):
+            problems.add(f"{where}{named(name)}: no such argument of remember")
     if unit is None:
         unit = arguments.read_vector(problems, f"{where}vector", item.get("vector"))
     record = _read_record(problems, where, item, now=now, vector=unit)
@@ -164,52 +159,52 @@ def _read_record(
 ) -> Record | None:
     """The arguments of one `remember` as a record, or None when something is wrong with them."""
     before, given = len(problems.found), item.get
-    uses, identifier, key = given("uses", 0), given("id"), given("key")
-    problems.integer(f"{where}uses", uses, least=0)
-    if isinstance(uses, int) and uses >= _MANY_USES:
-        problems.add(f"{where}uses: expected fewer than {_MANY_USES:,}")
-    last_used = arguments.read_time(problems, f"{where}used", given("used"))
-    first_written = arguments.read_time(problems, f"{where}created", given("created"))
-    stored = problems.text(f"{where}text", given("text"), limit=arguments.MAX_TEXT)
-    where_stored = arguments.read_scope(problems, f"{where}scope", given("scope"))
-    if identifier is None:
-        identifier = uuid.uuid4().hex
-    identifier = problems.text(f"{where}id", identifier, limit=arguments.MAX_ID)
-    if not identifier.isprintable() and any(map(_is_control, identifier)):
-        problems.add(f"{where}id: control characters are not allowed")
-    layer = problems.text(f"{where}layer", given("layer", "semantic"), limit=arguments.MAX_LABEL)
-    slot = None if key is None else problems.text(f"{where}key", key, limit=arguments.MAX_ID)
-    importance = problems.fraction(f"{where}salience", given("salience"))
-    certain = problems.fraction(f"{where}confidence", given("confidence"))
-    labels: dict[str, Any] = {name: given(name) for name in _LABELS}
-    for name, value in labels.items():
-        if value is not None and (not isinstance(value, str) or value not in _LABELS[name]):
-            known = ", ".join(_LABELS[name])
-            problems.add(f"{where}{name}: expected one of {known}, got {shown(value)}")
-    valid_from = arguments.read_time(problems, f"{where}at", given("at"))
-    until = arguments.read_time(problems, f"{where}expires", given("expires"))
-    joined = _read_links(problems, f"{where}links", given("links", ()))
-    described = _read_metadata(problems, f"{where}metadata", given("metadata"))
-    if len(problems.found) > before or where_stored is None:
+    said: dict[str, Any] = {}
+    for name, column, unsaid, read in _READERS:
+        value = given(name, unsaid)
+        if value is unsaid:
+            if unsaid is not _REQUIRED:
+                continue
+            value = None
+        said[column] = read(problems, where + name, value)
+    if len(problems.found) > before:
         return None
-    started = now if valid_from is None else valid_from
-    return Record(
-        Key(where_stored, identifier),
-        stored,
-        layer=layer,
-        vector=vector,
-        links=joined,
-        created=started if first_written is None else first_written,
-        at=started,
-        used=last_used,
-        uses=uses or 0,
-        slot=slot,
-        expires=until,
-        metadata=described,
-        salience=importance,
-        confidence=certain,
-        **labels,
-    )
+    started = said.setdefault("at", now)
+    said.setdefault("created", started)
+    identifier = said.pop("id", None) or uuid.uuid4().hex
+    return Record(Key(said.pop("scope"), identifier), vector=vector, **said)
+
+
+def _read_text(limit: int) -> _Reader:
+    def read(problems: Problems, name: str, value: object) -> str:
+        return problems.text(name, value, limit=limit)
+
+    return read
+
+
+def _read_uses(problems: Problems, name: str, value: object) -> object:
+    problems.integer(name, value, least=0)
+    if isinstance(value, int) and value >= _MANY_USES:
+        problems.add(f"{name}: expected fewer than {_MANY_USES:,}")
+    return value
+
+
+def _read_id(problems: Problems, name: str, value: object) -> str:
+    identifier = problems.text(name, value, limit=arguments.MAX_ID)
+    if not identifier.isprintable() and any(map(_is_control, identifier)):
+        problems.add(f"{name}: control characters are not allowed")
+    return identifier
+
+
+def _read_label(levels: Iterable[str]) -> _Reader:
+    known = tuple(levels)
+
+    def read(problems: Problems, name: str, value: object) -> object:
+        if not isinstance(value, str) or value not in known:
+            problems.add(f"{name}: expected one of {', '.join(known)}, got {shown(value)}")
+        return value
+
+    return read
 
 
 def _is_control(char: str) -> bool:
@@ -217,8 +212,6 @@ def _is_control(char: str) -> bool:
 
 
 def _read_links(problems: Problems, name: str, value: object) -> tuple[Link, ...]:
-    if isinstance(value, tuple) and not value:
-        return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         problems.add(f"{name}: expected a sequence of ids or Links")
         return ()
@@ -259,3 +252,29 @@ def _read_metadata(problems: Problems, name: str, value: object) -> Mapping[str,
         return {}
     copied: Mapping[str, object] = json.loads(text)
     return copied
+
+
+_REQUIRED = object()
+
+# Argument of `remember`, field of the record, what says nothing, and what reads anything else. Of
+# many arguments few are given, and those that are not are only looked up.
+_READERS: tuple[tuple[str, str, object, _Reader], ...] = (
+    ("uses", "uses", None, _read_uses),
+    ("used", "used", None, arguments.read_time),
+    ("created", "created", None, arguments.read_time),
+    ("text", "text", _REQUIRED, _read_text(arguments.MAX_TEXT)),
+    ("scope", "scope", _REQUIRED, arguments.read_scope),
+    ("id", "id", None, _read_id),
+    ("layer", "layer", "semantic", _read_text(arguments.MAX_LABEL)),
+    ("key", "slot", None, _read_text(arguments.MAX_ID)),
+    ("salience", "salience", None, Problems.fraction),
+    ("confidence", "confidence", None, Problems.fraction),
+    ("review", "review", None, _read_label(REVIEW_LEVELS)),
+    ("maturity", "maturity", None, _read_label(MATURITY_LEVELS)),
+    ("certainty", "certainty", None, _read_label(CERTAINTY_LEVELS)),
+    ("at", "at", None, arguments.read_time),
+    ("expires", "expires", None, arguments.read_time),
+    ("links", "links", (), _read_links),
+    ("metadata", "metadata", None, _read_metadata),
+)
+_ARGUMENTS = frozenset({"vector", *(name for name, *_ in _READERS)})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
 
+import numpy as np
 from attrs import field, frozen
 
 from rankblend.errors import InvalidArgumentError
@@ -138,6 +140,35 @@ class Match:
         }
 
 
+@frozen(eq=False, repr=False, slots=False)
+class _Contributions(Mapping[str, float]):
+    """What each present signal added to one memory; worked out when somebody asks."""
+
+    ranking: Ranking
+    row: int
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._added)
+
+    def __len__(self) -> int:
+        return len(self._added)
+
+    def __getitem__(self, signal: str) -> float:
+        return self._added[signal]
+
+    def __repr__(self) -> str:
+        return repr(self._added)
+
+    @cached_property
+    def _added(self) -> dict[str, float]:
+        ranking, row = self.ranking, self.row
+        columns = ranking.composition.contributions.items()
+        added = {n: float(column[row]) for n, column in columns if not np.isnan(column[row])}
+        if ranking.penalties[row]:
+            added["duplicate_penalty"] = -float(ranking.penalties[row])
+        return added
+
+
 @frozen(eq=False, repr=False)
 class Recall:
     """The answer to one query: a sequence of matches that can explain itself.
@@ -240,25 +271,20 @@ def matches_from(ranking: Ranking, records: Sequence[Record | None]) -> tuple[Ma
     """The matches of a ranking; ``records`` holds those of the shown memories, in their order."""
     shown = ranking.shown
     positions = ranking.rows[shown]
-    names = tuple(ranking.composition.contributions)
     rows = zip(
         records,
+        shown.tolist(),
         ranking.scores[shown].tolist(),
         ranking.rank_scores[shown].tolist(),
         ranking.candidates.distances[positions].tolist(),
         ranking.gates[shown].tolist(),
-        ranking.penalties[shown].tolist(),
         ranking.derived.table.rows(positions),
-        *(column[shown].tolist() for column in ranking.composition.contributions.values()),
         strict=True,
     )
     found: list[Match] = []
-    for record, score, rank_score, distance, gate, penalty, signals, *amounts in rows:
+    for record, row, score, rank_score, distance, gate, signals in rows:
         if record is None:  # erased by another process a moment ago
             continue
-        added = {n: amount for n, amount in zip(names, amounts, strict=True) if amount == amount}
-        if penalty:
-            added["duplicate_penalty"] = -penalty
         found.append(
             Match(
                 StoredMemory.of(record),
@@ -268,7 +294,7 @@ def matches_from(ranking: Ranking, records: Sequence[Record | None]) -> tuple[Ma
                 distance,
                 gate,
                 signals,
-                MappingProxyType(added),
+                _Contributions(ranking, row),
             )
         )
     return tuple(found)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rankblend.embedders import Embedder, checked, identity
 from rankblend.profiles import load_profile
 from rankblend.recall.arguments import Problems
+from rankblend.recall.collecting import collecting_seldom
 from rankblend.recall.embedding import check_embedder
 from rankblend.recall.engine import default_stores
 from rankblend.recall.items import read_edges, read_items
@@ -81,8 +82,7 @@ class Memory(MemoryReader):
             clock: Returns the present as an aware datetime; None for the system's clock.
             store_timeout: Seconds a store may take during a recall, or None for no limit.
             busy_timeout: Seconds a write waits for another process that is writing, above 0.
-            statistics: ``root``, ``visible`` or ``store``: over which memories keyword statistics
-                are taken.
+            statistics: What keyword statistics are taken over: ``root``, ``visible`` or ``store``.
             layers: Policies by layer name, added to the defaults.
             allow_subtree: Permit ``reach="subtree"``.
             token_counter: Text → length for ``max_tokens`` caps; None: characters / 4, rounded up.
@@ -197,8 +197,7 @@ class Memory(MemoryReader):
             items: Mappings with the arguments of `remember`; those moved from elsewhere may bring
                 ``created``, ``uses`` and ``used`` too. One id may come several times at one scope,
                 as its revisions.
-            embed: False leaves memories that bring no vector without one; `reembed` makes them
-                later.
+            embed: False: memories that bring no vector get none; `reembed` makes them later.
             progress: Told now and then how many texts have been embedded so far.
 
         Returns:
@@ -341,6 +340,7 @@ class Memory(MemoryReader):
         state = "closed" if self._closed else f"profile={self._profile.name!r}"
         return f"<Memory {state}>"
 
+    @collecting_seldom()
     def _remember(
         self, items: object, *, named: bool, embed: bool, progress: Progress | None = None
     ) -> list[str]:

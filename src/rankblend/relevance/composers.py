@@ -39,13 +39,13 @@ a cross-encoder's score; ours is divided by the bound of the factors, theirs may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
-from attrs import cmp_using, field, frozen
+from attrs import cmp_using, evolve, field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from rankblend.errors import InvalidArgumentError
@@ -80,6 +80,8 @@ __all__ = [
     "node_problems",
     "register_composer",
 ]
+
+_NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -138,7 +140,7 @@ def compose_table(
         nodes: The nodes it may read, by name. A name is looked up here first, then in the table; a
             name in neither is absent for every memory.
         table: A `SignalTable`, or column names (s) and a matrix (n, s), NaN for absent.
-        contributions: Whether to explain; without, it is faster.
+        contributions: Whether to explain; they are worked out when they are first looked at.
 
     Returns:
         The root's composition. A node read more than once is evaluated once. A memory's row is the
@@ -192,44 +194,76 @@ def _evaluate(
     contributions: bool,
 ) -> Composition:
     plan, policy, composer = _plan(node), node.missing, COMPOSERS[node.compose]
-    inputs = tuple([columns.get(name, absent) for name in plan.names])
-    dropped = {f"required: {name}": np.isnan(columns.get(name, absent)) for name in plan.required}
-    shrink = policy if isinstance(policy, Shrink) else None
-    outcome = composer.evaluate(
-        Inputs(
-            names=plan.names,
-            columns=inputs,
-            weights=plan.weights,
-            fills=plan.fills,
-            counts=plan.counts,
-            all_filled=isinstance(policy, Neutral | Zero),
-            strength=shrink.strength if shrink else 0.0,
-            prior=shrink.prior if shrink else None,
-            options=plan.options,
-            gates={name: columns.get(name, absent) for name in plan.reads},
-            explain=contributions,
-        )
+    inputs = Inputs(
+        names=plan.names,
+        columns=tuple([columns.get(name, absent) for name in plan.names]),
+        weights=plan.weights,
+        fills=plan.fills,
+        counts=plan.counts,
+        all_filled=isinstance(policy, Neutral | Zero),
+        strength=policy.strength if isinstance(policy, Shrink) else 0.0,
+        prior=policy.prior if isinstance(policy, Shrink) else None,
+        options=plan.options,
+        gates={name: columns.get(name, absent) for name in plan.reads},
+        explain=False,
     )
+    dropped = {f"required: {name}": np.isnan(columns.get(name, absent)) for name in plan.required}
+    outcome = composer.evaluate(inputs)
     if isinstance(policy, Require):
         covered = outcome.present / outcome.whole if outcome.whole > 0.0 else outcome.present
         dropped["require: coverage"] = covered < policy.coverage - COVERAGE_TOLERANCE
-    scores, present, rows = _settle(outcome, policy, composer)
+    scores, present, _ = _settle(outcome, policy, composer)
     for failed in dropped.values():
         present &= ~failed
     scores = np.where(present, scores, 0.0)
-    for row in rows.values():
-        row[~present] = np.nan
     scores.setflags(write=False)
     present.setflags(write=False)
     return Composition(
         scores=scores,
         present=present,
         dropped=_frozen_rows({why: failed for why, failed in dropped.items() if failed.any()}),
-        contributions=_frozen_rows(rows),
+        contributions=_Contributions(inputs, node, present) if contributions else _NOTHING,
         additive=composer.additive,
         label=composer.label,
         children=MappingProxyType({name: made[name] for name in plan.reads if name in made}),
     )
+
+
+@frozen(eq=False, repr=False, slots=False)
+class _Contributions(Mapping[str, FloatArray]):
+    """Row → what it adds (n,); worked out when somebody asks for one.
+
+    Args:
+        inputs: Of the node.
+        node: Whose composer is asked once more, now to explain.
+        present: Shape (n,): where the node has a score; elsewhere nothing is added.
+    """
+
+    inputs: Inputs
+    node: Node
+    present: BoolArray
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, row: str) -> FloatArray:
+        return self._rows[row]
+
+    def __repr__(self) -> str:
+        return repr(dict(self._rows))
+
+    @cached_property
+    def _rows(self) -> Mapping[str, FloatArray]:
+        composer = COMPOSERS[self.node.compose]
+        with np.errstate(all="ignore"):
+            outcome = composer.evaluate(evolve(self.inputs, explain=True))
+            _, _, rows = _settle(outcome, self.node.missing, composer)
+        for row in rows.values():
+            row[~self.present] = np.nan
+        return _frozen_rows(rows)
 
 
 @frozen(eq=False)

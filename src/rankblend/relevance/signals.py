@@ -92,12 +92,10 @@ class RelevanceSignals:
         self.__attrs_init__(present, tuple(given))
 
     @classmethod
-    def _of_row(cls, names: Sequence[str], row: Iterable[float]) -> RelevanceSignals:
-        """From values already checked, NaN for absent; remembers absent standard names too."""
-        order = _standard_first(tuple(names))
-        given = dict(zip(names, row, strict=True))
+    def _of_row(cls, names: tuple[str, ...], row: Iterable[float]) -> RelevanceSignals:
+        """From values already checked, standard names first, NaN for absent."""
         made = object.__new__(cls)
-        made.__attrs_init__({name: v for name in order if (v := given[name]) == v}, order)
+        made.__attrs_init__({n: v for n, v in zip(names, row, strict=True) if v == v}, names)
         return made
 
     def present(self) -> Mapping[str, float]:
@@ -240,12 +238,14 @@ class SignalTable:
 
     def signals(self, row: int) -> RelevanceSignals:
         """The signals of the memory in this row, names without a value given as None."""
-        return RelevanceSignals._of_row(self.names, self.values[row].tolist())  # noqa: SLF001
+        return self.rows(np.array([row]))[0]
 
     def rows(self, rows: NDArray[np.int64]) -> list[RelevanceSignals]:
         """`signals` of several rows."""
-        names, make = self.names, RelevanceSignals._of_row  # noqa: SLF001
-        return [make(names, values) for values in self.values[rows].tolist()]
+        order = _standard_first(self.names)
+        columns = [self.names.index(name) for name in order]
+        make = RelevanceSignals._of_row  # noqa: SLF001
+        return [make(order, values) for values in self.values[rows][:, columns].tolist()]
 
     def __iter__(self) -> Iterator[tuple[str, RelevanceSignals]]:
         for row, key in enumerate(self.ids):

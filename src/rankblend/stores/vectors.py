@@ -304,7 +304,7 @@ class VectorStore:
         for chunk in _chunks(np.arange(len(slots))):
             cosines[chunk] = dot_rows(self._matrix[slots[chunk]], vector)
         # Unit only up to rounding: two equal vectors may come out at 1 + 1e-8.
-        return np.clip(cosines, -1.0, 1.0)
+        return np.minimum(np.maximum(cosines, -1.0), 1.0)  # np.clip takes four times as long
 
     def _ranked(
         self, slots: NDArray[np.int64], vector: NDArray[np.float32], limit: int

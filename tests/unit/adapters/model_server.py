@@ -11,7 +11,9 @@ from typing import Any, Self
 
 
 class ModelServer:
-    """Says its messages in turn, then the last again; one that is an int is an HTTP status.
+    """Says its messages in turn, then the last again.
+
+    One that is an int is an HTTP status; a stream of one with ``breaks`` does so after its first word.
 
     Attributes:
         messages: What to say.
@@ -34,7 +36,10 @@ class ModelServer:
                 if isinstance(said, int):
                     self._answer(said, "application/json", b'{"error": {"message": "no"}}')
                 elif request.get("stream"):
-                    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(said)]
+                    chunks = list(_chunks(said))
+                    if "breaks" in said:
+                        chunks[2:] = [{"error": {"message": "no"}}]
+                    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
                     body = "".join([*events, "data: [DONE]\n\n"]).encode()
                     self._answer(200, "text/event-stream", body)
                 else:

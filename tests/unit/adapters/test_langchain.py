@@ -33,6 +33,8 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableParallel
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
 from pydantic import Field
 
 from rankblend import Memory
@@ -41,6 +43,7 @@ from rankblend.adapters.langchain import (
     ProcedureMiddleware,
     find_procedure_tool,
 )
+from rankblend.adapters.langchain import middleware as middleware_module
 from rankblend.adapters.langchain.messages import plain_message
 from rankblend.chat import CaptureQueue, ChatOptions, FindProcedure
 from rankblend.reasonlets import ReasonletMemory, ReasonletValidationError
@@ -198,6 +201,54 @@ def test_agent_when_streamed_then_it_is_captured_at_its_end_and_not_when_left() 
 
     asyncio.run(main())
     assert len(queue.captures) == 1
+
+
+def test_agent_when_interrupted_and_resumed_then_it_is_captured_once_at_its_end() -> None:
+    queue = Captured()
+
+    @tool
+    def approve(order: int) -> str:
+        """Ask a person."""
+        return str(interrupt("may it be refunded?"))
+
+    async def main() -> None:
+        async with await _learnt() as memory:
+            middleware = ProcedureMiddleware(memory, queue=queue, options=HERE)
+            model = _model(_calling("approve", order=7), AIMessage("Refunded."))
+            agent: Any = create_agent(
+                model, tools=[approve], middleware=[middleware], checkpointer=InMemorySaver()
+            )
+            thread: Any = {"configurable": {"thread_id": "1"}}
+            await agent.ainvoke(ASKED, thread)
+            assert queue.captures == []
+            await agent.ainvoke(Command(resume="yes"), thread)
+            assert "orders.get (id)" in model.asked[1][0].content
+
+    asyncio.run(main())
+    (capture,) = queue.captures
+    assert (steps(capture), capture.answer) == (["approve(order)"], "Refunded.")
+
+
+def test_agent_when_many_runs_never_end_then_the_oldest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(middleware_module, "MAX_OPEN_RUNS", 2)
+    queue = Captured()
+
+    async def main() -> None:
+        async with ReasonletMemory(embed) as memory:
+            middleware = ProcedureMiddleware(memory, queue=queue, options=HERE)
+            state: Any = {"messages": [HumanMessage(QUESTION, id="1")]}
+            begun = [await middleware.abefore_agent(state, Runtime()) for _ in range(3)]
+            for keys in begun:
+                done: Any = [*state["messages"], _calling("look_up"),
+                             ToolMessage("paid", tool_call_id="look_up-0"), AIMessage("Paid.")]  # fmt: skip
+                for at, message in enumerate(done, start=1):
+                    message.id = str(at)
+                await middleware.aafter_agent({**state, **keys, "messages": done}, Runtime())
+
+    asyncio.run(main())
+    assert len(queue.captures) == 2
 
 
 def test_agent_when_it_fails_then_nothing_is_captured() -> None:

@@ -281,7 +281,7 @@ def test_server_when_its_input_ends_then_it_closes_the_file_and_ends(db: Path) -
     ("options", "says"),
     [
         (["--scope", "no scope"], "expected kind:id"),
-        ([*SCOPED, "--profile", "defalt"], 'did you mean "default"?'),
+        ([*SCOPED, "--profile", "defualt"], 'did you mean "default"?'),
         ([*SCOPED, "--embedder", "nobody"], "--embedder: expected"),
     ],
 )

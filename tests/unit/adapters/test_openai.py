@@ -223,6 +223,35 @@ def test_create_when_the_server_refuses_then_the_sdks_error_passes_and_nothing_i
     assert queue.captures == []
 
 
+def test_stream_when_it_breaks_then_the_sdks_error_passes_and_nothing_is_captured(
+    model: ModelServer,
+) -> None:
+    model.messages = [{"role": "assistant", "content": "Refunded.", "breaks": True}]
+    queue = Captured()
+
+    async def main() -> None:
+        async with ReasonletMemory(embed) as memory, _client(model, memory, queue) as client:
+            stream = await client.chat.completions.create(model="m", messages=RUN, stream=True)
+            with pytest.raises(openai.APIError):
+                async for _ in stream:
+                    pass
+
+    asyncio.run(main())
+    assert queue.captures == []
+
+
+def test_blocking_stream_when_it_breaks_then_the_sdks_error_passes_and_nothing_is_captured(
+    blocking: Any, model: ModelServer
+) -> None:
+    model.messages = [{"role": "assistant", "content": "Refunded.", "breaks": True}]
+    client, _, memory = blocking
+    stream = client.chat.completions.create(model="m", messages=RUN, stream=True)
+    with pytest.raises(openai.APIError):
+        list(stream)
+    client.close()
+    assert _runs(memory) == 1
+
+
 def test_client_when_it_has_more_than_completions_then_that_is_the_clients_own(
     model: ModelServer,
 ) -> None:

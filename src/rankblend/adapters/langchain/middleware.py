@@ -6,10 +6,13 @@ offered with every call of the model, and is captured as a whole when the agent 
 
 from __future__ import annotations
 
+import threading
 import time
+import uuid
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, NotRequired, Self
+from typing import Annotated, Any, NotRequired, Self, cast
 
 from attrs import field, frozen
 from langchain.agents.middleware import (
@@ -20,7 +23,6 @@ from langchain.agents.middleware import (
 )
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AnyMessage, SystemMessage
-from langgraph.channels.untracked_value import UntrackedValue
 from langgraph.runtime import Runtime
 
 from rankblend.adapters.blocking import BlockingPipeline, offered_text, without_tool
@@ -30,7 +32,9 @@ from rankblend.chat.messages import Message
 from rankblend.chat.provided import SupportsRecall
 from rankblend.relevance.scope import Scope
 
-__all__ = ["ProcedureMiddleware", "ProcedureState"]
+__all__ = ["MAX_OPEN_RUNS", "ProcedureMiddleware", "ProcedureState"]
+
+MAX_OPEN_RUNS = 1024
 
 
 @frozen(eq=False)
@@ -43,21 +47,48 @@ class _Run:
     start: float = field(repr=False)
 
 
-class ProcedureState(AgentState[Any]):
-    """The state of an agent with a procedural memory; the run in it is never written anywhere."""
+class _OpenRuns:
+    """Runs that have begun, by random keys; those that never end are forgotten, oldest first.
 
-    rankblend_run: NotRequired[Annotated[_Run | None, UntrackedValue, PrivateStateAttr]]
+    They are not in the state of the agent, of which a checkpoint must be able to hold everything.
+    """
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[str, _Run] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, run: _Run) -> str:
+        key = uuid.uuid4().hex
+        with self._lock:
+            self._runs[key] = run
+            if len(self._runs) > MAX_OPEN_RUNS:
+                self._runs.popitem(last=False)
+        return key
+
+    def get(self, key: str | None) -> _Run | None:
+        return None if key is None else self._runs.get(key)
+
+    def close(self, key: str | None) -> _Run | None:
+        with self._lock:
+            return None if key is None else self._runs.pop(key, None)
+
+
+class ProcedureState(AgentState[Any]):
+    """The state of an agent with a procedural memory: the key of its run besides."""
+
+    rankblend_run: NotRequired[Annotated[str, PrivateStateAttr]]
 
 
 def _nobody(runtime: Runtime[Any]) -> None:
     """No run has a scope, or a subject, of its own."""
 
 
-class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any, Any]):
+class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any]):
     """Middleware for ``create_agent``: offers a known procedure, remembers the one that worked.
 
-    No failure of the memory breaks a run or changes its answer. A run that fails, is left before
-    its end, or is resumed after an interrupt is not captured.
+    No failure of the memory breaks a run or changes its answer. A run is not captured when it
+    fails, is left before its end, is resumed in another process, or when `MAX_OPEN_RUNS` others
+    begin before it ends.
 
     Use one from code with an event loop, or from code without, not from both: captures wait in one
     loop. Without one, `close` it (or leave its ``with`` block) so that what waits is remembered.
@@ -95,18 +126,19 @@ class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any, Any]):
         )
         self._scope = scope
         self._subject_id = subject_id
+        self._runs = _OpenRuns()
 
     def before_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Recall, where there is no event loop."""
         messages, arguments = self._asked(state, runtime)
         exchange = self._blocking.begin(messages, **arguments)
-        return _begun(state, exchange)
+        return self._begun(state, exchange)
 
     async def abefore_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Recall."""
         messages, arguments = self._asked(state, runtime)
         exchange = await self._blocking.pipeline.begin(messages, **arguments)
-        return _begun(state, exchange)
+        return self._begun(state, exchange)
 
     def wrap_model_call(
         self,
@@ -114,7 +146,7 @@ class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Offer what was recalled."""
-        return handler(_offering(request))
+        return handler(self._offering(request))
 
     async def awrap_model_call(
         self,
@@ -122,17 +154,17 @@ class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Offer what was recalled."""
-        return await handler(_offering(request))
+        return await handler(self._offering(request))
 
     def after_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> None:  # noqa: ARG002
         """Capture, where there is no event loop."""
-        run = state.get("rankblend_run")
+        run = self._runs.close(state.get("rankblend_run"))
         if run is not None:
             self._blocking.finish(run.exchange, _new(state, run), seconds=_seconds(run))
 
     async def aafter_agent(self, state: ProcedureState, runtime: Runtime[Any]) -> None:  # noqa: ARG002
         """Capture."""
-        run = state.get("rankblend_run")
+        run = self._runs.close(state.get("rankblend_run"))
         if run is not None:
             run.exchange.finish(_new(state, run), duration=timedelta(seconds=_seconds(run)))
 
@@ -152,21 +184,20 @@ class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any, Any]):
         messages: list[Message] = [plain_message(message) for message in state["messages"]]
         return messages, {"scope": self._scope(runtime), "subject_id": self._subject_id(runtime)}
 
+    def _begun(self, state: ProcedureState, exchange: Exchange) -> dict[str, Any]:
+        text = offered_text(exchange)
+        offer = None if text is None else SystemMessage(text)
+        known = frozenset(message.id for message in state["messages"])
+        run = _Run(exchange, offer, known, time.perf_counter())
+        return {"rankblend_run": self._runs.open(run)}
 
-def _begun(state: ProcedureState, exchange: Exchange) -> dict[str, Any]:
-    text = offered_text(exchange)
-    offer = None if text is None else SystemMessage(text)
-    known = frozenset(message.id for message in state["messages"])
-    return {"rankblend_run": _Run(exchange, offer, known, time.perf_counter())}
-
-
-def _offering(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """The request with the offer after its system message, which is not among its messages."""
-    run = request.state.get("rankblend_run")
-    if not isinstance(run, _Run) or run.offer is None:
-        return request
-    messages: Sequence[AnyMessage] = request.messages
-    return request.override(messages=[run.offer, *messages])
+    def _offering(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        """The request with the offer after its system message, which is not in its messages."""
+        run = self._runs.get(cast("ProcedureState", request.state).get("rankblend_run"))
+        if run is None or run.offer is None:
+            return request
+        messages: Sequence[AnyMessage] = request.messages
+        return request.override(messages=[run.offer, *messages])
 
 
 def _new(state: ProcedureState, run: _Run) -> Iterator[Message]:

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from rankblend.errors import (
-    EmbeddingError,
-    InvalidArgumentError,
-    InvalidScopeError,
-    MemoryNotFoundError,
-    RankblendError,
-    ScopeMismatchError,
-    StoreError,
-)
-from rankblend.reasonlets.errors import ReasonletAdapterError, ReasonletError
+from rankblend.errors import EmbeddingError, InvalidArgumentError, InvalidScopeError, StoreError
+from rankblend.reasonlets import ReasonletError
 
 __all__ = ["failure_of"]
 
@@ -19,8 +11,9 @@ __all__ = ["failure_of"]
 def failure_of(error: Exception) -> dict[str, object]:
     """A failure as JSON-ready data.
 
-    ``error`` is ``validation`` (with ``problems``), ``not_found``, ``conflict``, ``unavailable`` or
-    ``internal``. Of errors whose words may hold a path, an id or a value only the type is told.
+    ``error`` is ``validation`` (with ``problems``), another code of the procedural memory,
+    ``unavailable`` or ``internal``. Of errors whose words may hold a path or a value only the type
+    is told.
     """
     if isinstance(error, InvalidArgumentError):
         # The memory's own messages end with the value refused; those of procedures never do.
@@ -30,10 +23,5 @@ def failure_of(error: Exception) -> dict[str, object]:
         return {"error": "validation", "problems": ["below: expected kind:id levels"]}
     if isinstance(error, ReasonletError):
         return {"error": error.code, "message": str(error)}
-    if isinstance(error, MemoryNotFoundError):
-        return {"error": "not_found", "message": "not visible here, or unknown"}
-    if isinstance(error, ScopeMismatchError):
-        return {"error": "conflict", "message": "visible here, but stored at another scope"}
-    unavailable = isinstance(error, StoreError | EmbeddingError | ReasonletAdapterError)
-    known = unavailable and isinstance(error, RankblendError)
-    return {"error": "unavailable" if known else "internal", "type": type(error).__name__}
+    kind = "unavailable" if isinstance(error, StoreError | EmbeddingError) else "internal"
+    return {"error": kind, "type": type(error).__name__}

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from rankblend.adapters.mcp.failures import failure_of
 from rankblend.adapters.mcp.parameters import Parameter, problems_of
 from rankblend.chat.procedures import plain_match
-from rankblend.errors import InvalidArgumentError, InvalidScopeError
+from rankblend.errors import InvalidArgumentError
 from rankblend.reasonlets import Outcome, Provenance, ReasonletMemory, ReasonletUnavailableError
 from rankblend.recall import Match, Memory
 from rankblend.relevance.scope import Scope
@@ -152,10 +152,7 @@ class MemoryTools:
         if not self.allow_below:
             problem = "below: this server has one scope only; it is fixed where the server starts"
             raise InvalidArgumentError(problem)
-        scope = self.scope / below
-        if not self.scope.contains(scope):
-            raise InvalidScopeError("below: expected levels below the server's scope")
-        return scope
+        return self.scope / below
 
     async def _recall(self, scope: Scope, given: Mapping[str, Any]) -> dict[str, object]:
         recall = await self.memory.arecall(given["query"], scope=scope, top=given.get("top"))

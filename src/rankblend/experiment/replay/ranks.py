@@ -113,7 +113,10 @@ def _filtered(
     step = max(_CELLS // len(scores), 1)
     for start in range(0, len(judged), step):
         piece = slice(start, start + step)
-        columns, value = scores[:, arms[piece]], own[judged[piece], arms[piece]]
+        chosen = arms[piece]
+        columns = work.matrix(1, len(scores), len(chosen))
+        np.take(scores, chosen, axis=1, out=columns, mode="clip")
+        value = own[judged[piece], chosen]
         above = _count(columns > value + margin)
         ranks[piece] = above + 1
         sure[piece] = _count(columns >= value - margin) == above + 1  # none near but itself

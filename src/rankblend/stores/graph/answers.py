@@ -101,7 +101,7 @@ class Answer:
         held, nodes = self._held(ids)
         there = np.zeros(len(ids), dtype=np.bool_)
         if any(name != "ppr" for name in wanted):  # where the walk came there are edges
-            there[held] = _look_up(self.walk, np.ones(len(self.walk.nodes)), nodes[held], 0.0) > 0
+            there[held] = self._places(self.walk, nodes[held]) >= 0
         others = held & ~there
         there[others] = self._view.in_graph(nodes[others])
         columns: dict[str, Floats] = {}
@@ -124,6 +124,14 @@ class Answer:
 
     def _held(self, ids: Sequence[str]) -> tuple[NDArray[np.bool_], Ints]:
         """Which ids are memories the query sees, and the node of each (−1: none)."""
+        memories = self._tables.memories
+        if isinstance(ids, NumberedIds) and ids.serials.min(initial=0) >= 0:
+            slots = memories.with_serials(ids.serials)
+            held = slots >= 0
+            held[held] = self._view.shown(slots[held])
+            nodes = np.full(len(ids), -1, dtype=np.int64)
+            nodes[held] = memories.node.values[slots[held]]
+            return held, nodes
         nodes = self._tables.nodes.find_all(ids)
         held = nodes >= 0
         held[held] = self._view.seen(nodes[held]) >= 0
@@ -139,13 +147,13 @@ class Answer:
         return np.full(len(nodes), len(self.seeds) > 0)
 
     def _hops(self, nodes: Ints) -> Floats:
-        return _look_up(self.walk, self.walk.hops, nodes, np.inf)
+        return self._look_up(self.walk, self.walk.hops, nodes, np.inf)
 
     def _path_weight(self, nodes: Ints) -> Floats:
-        return _look_up(self.walk, self.walk.path_weight, nodes, 0.0)
+        return self._look_up(self.walk, self.walk.path_weight, nodes, 0.0)
 
     def _activation(self, nodes: Ints) -> Floats:
-        return _look_up(self.walk, self.walk.activation, nodes, 0.0)
+        return self._look_up(self.walk, self.walk.activation, nodes, 0.0)
 
     def _ppr(self, nodes: Ints) -> Floats:
         if not len(nodes):
@@ -156,7 +164,24 @@ class Answer:
         if not len(nodes):
             return np.empty(0)
         walk = self.entity_walk
-        return 1.0 / (1.0 + _look_up(walk, walk.hops_with_own, nodes, np.inf))
+        return 1.0 / (1.0 + self._look_up(walk, walk.hops_with_own, nodes, np.inf))
+
+    def _look_up(self, walk: Walk, values: Floats, nodes: Ints, missing: float) -> Floats:
+        """The value at each node, ``missing`` where the walk did not come."""
+        places = self._places(walk, nodes)
+        found = np.full(len(nodes), missing)
+        came = places >= 0
+        found[came] = values[places[came]]
+        return found
+
+    def _places(self, walk: Walk, nodes: Ints) -> NDArray[np.int32]:
+        """Where in ``walk.nodes`` each node is, −1 where the walk did not come."""
+        index = self._tables.nodes.scratch()
+        try:
+            index[walk.nodes] = np.arange(1, len(walk.nodes) + 1)
+            return index[nodes] - 1
+        finally:
+            index[walk.nodes] = 0
 
 
 _COLUMNS: dict[str, Callable[[Answer, Ints], Floats]] = {
@@ -170,13 +195,3 @@ _COLUMNS: dict[str, Callable[[Answer, Ints], Floats]] = {
 
 # What a node has that the walk did not reach. When the walk was cut short that is not known.
 _NOT_REACHED = {"hops": math.inf, "path_weight": 0.0, "activation": 0.0, "structured": 0.0}
-
-
-def _look_up(walk: Walk, values: Floats, nodes: Ints, missing: float) -> Floats:
-    """The value at each node, ``missing`` where the walk did not come."""
-    if not len(walk.nodes):
-        return np.full(len(nodes), missing)
-    order = walk.order
-    at = np.minimum(np.searchsorted(walk.nodes[order], nodes), len(order) - 1)
-    place = order[at]
-    return np.where(walk.nodes[place] == nodes, values[place], missing)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.stores.graph.columns import Column
+from rankblend.stores.serial_index import SerialIndex
 
 __all__ = ["MemoryTable"]
 
@@ -32,6 +33,7 @@ class MemoryTable:
         self.count = Column(np.int64)
         self.alive = Column(np.bool_)
         self._slots: dict[tuple[int, int], int] = {}
+        self._by_serial = SerialIndex()
         self._holder = Column(np.int32)  # node → its slot, none, or several
         self.several: dict[int, list[int]] = {}
 
@@ -51,7 +53,12 @@ class MemoryTable:
         self._add({place: serial for place, serial in serials.items() if place not in self._slots})
         slots = np.array([self._slots[place] for place in serials], dtype=np.int64)
         self.serial.values[slots] = list(serials.values())
+        self._by_serial.enter(self.serial.values, slots)
         return slots
+
+    def with_serials(self, serials: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The slots of living memories by their serials ≥ 0, −1 where there is none."""
+        return self._by_serial.find(serials, self.serial.values, self.alive.values)
 
     def _add(self, serials: Mapping[tuple[int, int], int]) -> None:
         """Slots for memories that have none."""

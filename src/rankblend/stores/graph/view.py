@@ -95,7 +95,7 @@ class View:
         owners = table.owner.values[edges].astype(np.int64)
         owned = np.flatnonzero(out & (owners >= 0))
         if len(owned) and (self.query.admitted is not None or self.tables.memories.several):
-            out[owned] = self._owner_seen(owners[owned])
+            out[owned] = self.shown(owners[owned])
         return out
 
     def edge_mask(self) -> NDArray[np.bool_]:
@@ -107,7 +107,7 @@ class View:
         memories = self.tables.memories
         if self.query.admitted is not None or memories.several:
             # the last place is that of owner −1: of edges nobody owns
-            seen = np.append(self._owner_seen(np.arange(len(memories.node))), True)
+            seen = np.append(self.shown(np.arange(len(memories.node))), True)
             mask &= seen.take(table.owner.values)
         return mask
 
@@ -117,7 +117,8 @@ class View:
         distances: NDArray[np.int64] = self.distances[scopes].astype(np.int64)
         return distances
 
-    def _owner_seen(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def shown(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which memories the query sees."""
         memories = self.tables.memories
         seen = self._admitted(slots)
         if memories.several:

@@ -92,11 +92,6 @@ class Walk:
         """Whether nodes may have been missed although they are near enough to be reached."""
         return not {"frontier", "hub"}.isdisjoint(self.capped)
 
-    @cached_property
-    def order(self) -> NDArray[np.int64]:
-        """Positions that sort ``nodes``, to look a node up."""
-        return np.argsort(self.nodes)
-
     @property
     def opened(self) -> int:
         """How many nodes were walked through."""
