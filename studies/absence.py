@@ -19,7 +19,6 @@ from rankblend.experiment.plans import (
     missing_policies,
     revise,
 )
-from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table
 from rankblend.experiment.results import Results
 from rankblend.experiment.slices import (
@@ -44,6 +43,7 @@ from studies.outcome import (
     listed,
     signed,
 )
+from studies.replays import measured
 from studies.subjects import Subject, studied_profile
 
 if TYPE_CHECKING:
@@ -145,12 +145,7 @@ def measure_condition(
         plan.studied,
         skipped=plan.skipped,
     )
-    return stacked(
-        [
-            replay(subject.recording, plan.under(regime), [MEASURE], top=top)
-            for regime in condition.regimes
-        ]
-    )
+    return stacked([measured(subject, plan.under(regime), top=top) for regime in condition.regimes])
 
 
 def _policy_table(found: Sequence[_Measured]) -> Table:

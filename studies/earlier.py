@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rankblend.experiment.inference import Contrast, compare
-from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table
 from studies.outcome import MEASURE, Claim, Outcome, contrast_cell, decimals, judged
+from studies.replays import measured
 from studies.subjects import Subject, presets_compared
 
 __all__ = ["preset_study"]
@@ -18,7 +18,7 @@ def preset_study(subjects: Sequence[Subject]) -> Outcome:
     rows: list[tuple[str | int | float | None, ...]] = []
     claims: tuple[Claim, ...] = ()
     for subject in (one for one in subjects if one.name == "locomo"):
-        results = replay(subject.recording, presets_compared(), [MEASURE])
+        results = measured(subject, presets_compared())
         comparison = compare(results)
         size = (len(subject.recording), subject.clusters)
         keyword = comparison.contrasts[0].baseline_value

@@ -9,7 +9,6 @@ from attrs import evolve, frozen
 
 from rankblend.experiment.inference import Comparison, compare
 from rankblend.experiment.plans import Arm, Plan, Regime, missing_policies, revise
-from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table
 from rankblend.profiles import RankingProfile
 from rankblend.recall import rank_candidates
@@ -26,6 +25,7 @@ from studies.outcome import (
     judged,
     listed,
 )
+from studies.replays import measured
 from studies.subjects import Subject, studied_profile
 
 __all__ = ["lone_hits_study", "observing_study"]
@@ -78,7 +78,7 @@ def _cell(subject: Subject, pool: int) -> _Cell:
         [*policies.arms, Arm(_CUT, whole, observe=False), *cut],
         ("replay.observe", *policies.studied),
     )
-    return _Cell(subject, pool, compare(replay(subject.recording, plan, [MEASURE])))
+    return _Cell(subject, pool, compare(measured(subject, plan)))
 
 
 def _finding(cells: Sequence[_Cell]) -> str:

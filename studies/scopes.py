@@ -11,11 +11,11 @@ from attrs import frozen
 from rankblend.experiment.datasets import load_dataset
 from rankblend.experiment.inference import Comparison, compare
 from rankblend.experiment.plans import Arm, Plan, revise
-from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table
 from rankblend.experiment.slices import Slice, compare_slices
 from studies.hierarchies import CONSTRUCTIONS, placed, whereabouts
 from studies.outcome import MEASURE, Outcome, contrast_cell, contrast_figure, decimals, signed
+from studies.replays import measured
 from studies.subjects import PATHS, Subject, few_queries, recorded, studied_profile
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _measure(subject: Subject, construction: str) -> _Measured:
         [Arm(name, revise(profile, values)) for name, values in modes.items()],
         ("scope",),
     )
-    results = replay(subject.recording, plan, [MEASURE])
+    results = measured(subject, plan)
     labels = [f"all {construction}"] if construction != "half shared" else []
     slices = (
         () if labels else compare_slices(results, whereabouts(subject.dataset), measure=MEASURE)

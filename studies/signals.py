@@ -9,7 +9,6 @@ from attrs import frozen
 
 from rankblend.experiment.inference import Comparison, compare
 from rankblend.experiment.plans import grid, leave_one_out, subsets
-from rankblend.experiment.replay import replay
 from rankblend.experiment.report import Section, Table, interval_plot
 from rankblend.experiment.shapley import Shapley, shapley_values
 from studies.outcome import (
@@ -21,6 +20,7 @@ from studies.outcome import (
     decimals,
     interval_cell,
 )
+from studies.replays import measured
 from studies.subjects import Subject, studied_profile
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def signal_study(subjects: Sequence[Subject]) -> Outcome:
 
 def _measure(subject: Subject) -> _Measured:
     profile = studied_profile()
-    left_out = compare(replay(subject.recording, leave_one_out(profile), [MEASURE]))
+    left_out = compare(measured(subject, leave_one_out(profile)))
     every = subsets(profile)
-    results = replay(subject.recording, every.plan, [MEASURE])
+    results = measured(subject, every.plan)
     return _Measured(subject, left_out, shapley_values(every, results, measure=MEASURE))
 
 
@@ -127,7 +127,7 @@ def _recency_section(subjects: Sequence[Subject]) -> Section:
     rows = []
     for subject in subjects:
         plan = grid(studied_profile(), {"score.weights.recency": RECENCY_WEIGHTS})
-        comparison = compare(replay(subject.recording, plan, [MEASURE]))
+        comparison = compare(measured(subject, plan))
         rows += [
             (subject.title, subject.embedder, f"{weight:g}", decimals(c.value), contrast_cell(c),
              len(subject.recording), subject.clusters)

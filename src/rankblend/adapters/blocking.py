@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 from rankblend.chat import CaptureQueue, ChatOptions, ChatPipeline, Exchange, StreamedReply
 from rankblend.chat.messages import Message, leading_system_messages
+from rankblend.chat.pipeline import is_bypassed
 from rankblend.chat.provided import SupportsRecall
 from rankblend.reasonlets.errors import ReasonletValidationError
 from rankblend.reasonlets.sync import LoopThread
@@ -55,7 +56,9 @@ class BlockingPipeline:
         subject_id: str | None = None,
         tools: object = (),
     ) -> Exchange:
-        """See `ChatPipeline.begin`."""
+        """See `ChatPipeline.begin`; a call from inside its own loop comes back untouched, too."""
+        if is_bypassed() or self._is_inside():
+            return Exchange(messages)
         return self._run(
             self.pipeline.begin(messages, scope=scope, subject_id=subject_id, tools=tools)
         )
@@ -66,7 +69,11 @@ class BlockingPipeline:
         async def finish() -> None:
             exchange.finish(response, duration=timedelta(seconds=seconds))
 
-        if exchange.recorder is not None:
+        if exchange.recorder is None:
+            return
+        if self._is_inside():
+            exchange.finish(response, duration=timedelta(seconds=seconds))
+        else:
             self._run(finish())
 
     def close(self) -> None:
@@ -75,6 +82,10 @@ class BlockingPipeline:
             if self._queue is not None:
                 self._loop.run(self._queue.aclose())
             self._loop.close()
+
+    def _is_inside(self) -> bool:
+        """Whether the caller is a part of the memory that runs in the loop: it must not wait."""
+        return self._loop is not None and self._loop.is_current
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         with self._starting:

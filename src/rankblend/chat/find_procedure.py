@@ -8,9 +8,10 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rankblend.chat.options import positive_problems, read_duration
+from rankblend.chat.options import positive_problems
+from rankblend.reasonlets.checks import read_duration
 from rankblend.chat.procedures import matches_as_json
-from rankblend.chat.provided import SupportsRecall
+from rankblend.chat.provided import SupportsRecall, blocking_problems
 from rankblend.chat.recalling import ask
 from rankblend.reasonlets.checks import read_scope, scope_problems, unit_problems
 from rankblend.reasonlets.dependency import Said
@@ -46,7 +47,8 @@ class FindProcedure:
         scope: Whose procedures (a `Scope` or its text).
         min_similarity: In [0, 1]: the cut-off; None: the memory's own.
         timeout: How long a look-up is waited for (a duration, or seconds), > 0.
-        found: Told of the matches of each look-up that found any.
+        found: Told of the matches of each look-up that found any; one that it fails on says
+            ``{"error":"unavailable"}``.
 
     Raises:
         ReasonletValidationError: All invalid arguments at once.
@@ -113,16 +115,18 @@ class FindProcedure:
             return _UNAVAILABLE
         try:
             text = matches_as_json(answer.value)
+            if answer.value:
+                self.found(answer.value)
         except Exception:
             return _UNAVAILABLE
-        if answer.value:
-            self.found(answer.value)
         return text
 
     def _problems(self) -> Iterator[str]:
         if not isinstance(self.memory, SupportsRecall):
             kind = type(self.memory).__name__
             yield f"memory: expected something that recalls procedures, got {kind}"
+        else:
+            yield from blocking_problems("memory", self.memory, SupportsRecall)
         yield from scope_problems("scope", self.scope)
         yield from unit_problems("min_similarity", self.min_similarity, optional=True)
         yield from positive_problems("timeout", self.timeout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from rankblend.chat.messages import Message, read_messages, text_of
 from rankblend.chat.pipeline import bypassed
 from rankblend.chat.streaming import StreamedReply
 from rankblend.reasonlets.checks import text_problems
+from rankblend.reasonlets.dependency import answer_of
 from rankblend.reasonlets.errors import ReasonletUnavailableError, raise_invalid
 from rankblend.reasonlets.protocols import Judgement
 
@@ -37,7 +37,8 @@ class ChatEvaluator:
     whose memory it judges for.
 
     Args:
-        chat: Takes messages and answers with messages, as `ReasonletChat` describes.
+        chat: Takes messages and answers with messages, as `ReasonletChat` describes; an ordinary
+            function runs in a thread of its own.
         criteria: When an answer has worked.
         keywords: For the callable, with every call, e.g. a temperature.
         read: The messages in an answer of the callable, or the pieces in an update.
@@ -93,9 +94,7 @@ class ChatEvaluator:
         raise ReasonletUnavailableError("evaluator", kind)
 
     async def _reply(self, messages: list[Message]) -> tuple[Message, ...]:
-        reply = self._chat(messages, **self._keywords)
-        if inspect.isawaitable(reply):
-            reply = await reply
+        reply = await answer_of(self._chat, messages, **self._keywords)
         if not hasattr(type(reply), "__aiter__"):
             return tuple(self._read(reply))
         streamed = StreamedReply(self._read)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 from attrs import field, frozen
 
@@ -14,7 +13,7 @@ from rankblend.chat.transcript import is_failed_result
 from rankblend.reasonlets.checks import (
     MAX_REFERENCE,
     bool_problems,
-    is_number,
+    read_duration,
     read_scope,
     scope_problems,
     text_problems,
@@ -24,14 +23,7 @@ from rankblend.reasonlets.errors import raise_invalid
 from rankblend.reasonlets.reasonlet import ReasonletMatch
 from rankblend.relevance.scope import Scope
 
-__all__ = ["ChatOptions", "positive_problems", "read_duration"]
-
-
-def read_duration(value: Any) -> Any:
-    """Seconds as a duration; what is neither stays, to be reported with everything else."""
-    if is_number(value) and abs(value) < timedelta.max.total_seconds():
-        return timedelta(seconds=value)
-    return value
+__all__ = ["ChatOptions", "positive_problems"]
 
 
 def positive_problems(name: str, value: object) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from typing import Any
 
 from rankblend.chat.exchange import Exchange, Recorder
@@ -19,7 +21,7 @@ from rankblend.reasonlets.dependency import Down, Refused
 from rankblend.reasonlets.errors import raise_invalid
 from rankblend.relevance.scope import Scope
 
-__all__ = ["ChatPipeline", "bypassed"]
+__all__ = ["ChatPipeline", "bypassed", "is_bypassed"]
 
 _BYPASSED: ContextVar[bool] = ContextVar("rankblend_chat_bypassed", default=False)
 
@@ -34,11 +36,17 @@ def bypassed() -> Iterator[None]:
         _BYPASSED.reset(token)
 
 
+def is_bypassed() -> bool:
+    """Whether this is asked inside `bypassed`."""
+    return _BYPASSED.get()
+
+
 class ChatPipeline:
     """What to do about each chat call; `ReasonletChat` does it around a callable.
 
     Args:
-        memory: Recalls procedures; or a factory of it, called when it is first needed.
+        memory: Recalls procedures; or a factory of it, called in a thread when it is first needed;
+            the time-out of the recall is for both.
         queue: Takes captures; or a factory of it. Not needed when nothing is captured.
         options: What to do with a call; None: the defaults.
 
@@ -91,10 +99,10 @@ class ChatPipeline:
             back untouched, and so does one inside `bypassed`.
 
         Raises:
-            ReasonletValidationError: The scope or the subject is invalid. A failure of the memory
-                raises nothing.
+            ReasonletValidationError: The scope is invalid, or the subject of a call that is to be
+                captured. A failure of the memory raises nothing.
         """
-        if _BYPASSED.get():
+        if is_bypassed():
             return Exchange(messages)
         options = self.options
         where = self._scope(scope, subject_id)
@@ -109,26 +117,30 @@ class ChatPipeline:
         question = new_question(messages) if options.recall else None
         wants_tool = options.expose_find_procedure and accepts_find_procedure(tools)
         if question is not None or wants_tool:
-            try:
-                memory = self._memory.get()
-            except Exception as error:
-                RECALLS.add("exception", error_type=type(error).__name__)
+            time = asyncio.get_running_loop().time
+            end = time() + options.recall_timeout.total_seconds()
+            made = await self._memory.ready(timeout=options.recall_timeout)
+            if isinstance(made, Down):
+                _count_down(made)
                 return exchange
             if wants_tool:
-                exchange.tool = self._tool(memory, where, exchange)
+                exchange.tool = self._tool(made.value, where, exchange)
             if question is not None:
-                await self._inject(exchange, memory, question, where)
+                left = timedelta(seconds=max(0.0, end - time()))
+                await self._inject(exchange, made.value, question, where, timeout=left)
         if options.recall and question is None:
             RECALLS.add("skipped", skip_reason="continuation")
         return exchange
 
     def _scope(self, scope: object, subject_id: object) -> Scope | None:
         read = self.options.default_scope if scope is None else read_scope(scope)
-        problems = list(text_problems("subject_id", subject_id, limit=MAX_REFERENCE, optional=True))
-        if read is not None:
-            problems += scope_problems("scope", read)
-        raise_invalid(problems)
-        assert read is None or isinstance(read, Scope)
+        if read is None:
+            return None
+        problems: list[str] = []
+        if self.options.capture:
+            problems += text_problems("subject_id", subject_id, limit=MAX_REFERENCE, optional=True)
+        raise_invalid([*problems, *scope_problems("scope", read)])
+        assert isinstance(read, Scope)
         return read
 
     def _tool(self, memory: SupportsRecall, scope: Scope, exchange: Exchange) -> FindProcedure:
@@ -141,7 +153,13 @@ class ChatPipeline:
         )
 
     async def _inject(
-        self, exchange: Exchange, memory: SupportsRecall, question: str, scope: Scope
+        self,
+        exchange: Exchange,
+        memory: SupportsRecall,
+        question: str,
+        scope: Scope,
+        *,
+        timeout: timedelta,
     ) -> None:
         """Offer the best match in a copy of the messages; whatever goes wrong is only counted."""
         answer = await ask(
@@ -150,7 +168,7 @@ class ChatPipeline:
             scope=scope,
             top=1,
             min_similarity=self.options.min_similarity,
-            timeout=self.options.recall_timeout,
+            timeout=timeout,
         )
         if isinstance(answer, Refused):
             RECALLS.add("error", error_type=answer.code)
@@ -172,7 +190,7 @@ class ChatPipeline:
 def _count_down(answer: Down) -> None:
     if answer.kind is None:
         RECALLS.add("error", error_type="unavailable")
-    elif answer.kind == "TimeoutError":
+    elif answer.timed_out:
         RECALLS.add("timeout", error_type=answer.kind)
     else:
         RECALLS.add("exception", error_type=answer.kind)

@@ -1,7 +1,8 @@
 """A recalled procedure in words for a model: its track record and its steps, and no more.
 
 A name or a tool's name may come from what a model once wrote, so each is put on one line and cut.
-Argument values, the question that the procedure answered, and free properties are never shown.
+Argument values, the question that the procedure answered, the names of
+steps and free properties are never shown: people write them, and they may hold anything.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Step:
     """A step as it is shown.
 
     Attributes:
-        tool: What it calls; its name, else its type, when it calls nothing.
+        tool: What it calls; its type, when it calls nothing.
         arguments: The names of the arguments.
     """
 
@@ -94,7 +95,7 @@ def _step(node: Node) -> Step:
     if not isinstance(names, list | tuple):
         names = ()
     arguments = tuple(_line(name) for name in names if isinstance(name, str))
-    return Step(_line(node.tool or node.name or node.type), arguments)
+    return Step(_line(node.tool or node.type), arguments)
 
 
 def _line(text: str) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from rankblend.recall.asking import in_thread
 from rankblend.reasonlets.capture import Capture
+from rankblend.reasonlets.dependency import Down, Said, is_async
 from rankblend.reasonlets.reasonlet import ReasonletMatch, Receipt
 from rankblend.relevance.scope import Scope
 
-__all__ = ["Provided", "SupportsOffer", "SupportsRecall", "SupportsRemember"]
+__all__ = ["Provided", "SupportsOffer", "SupportsRecall", "SupportsRemember", "blocking_problems"]
 
 
 @runtime_checkable
@@ -50,6 +56,17 @@ class SupportsOffer(Protocol):
 T_co = TypeVar("T_co", covariant=True)
 
 
+def blocking_problems(name: str, part: object, kind: type[Any]) -> Iterator[str]:
+    """Problems of a part whose methods wait where those of the protocol are ``async``."""
+    for method in sorted(vars(kind)):
+        expected = inspect.iscoroutinefunction(getattr(kind, method))
+        if expected and hasattr(part, method) and not is_async(getattr(part, method)):
+            yield (
+                f"{name}: the {method} of a {type(part).__name__} is not async; "
+                "use ReasonletMemory, not its sync façade"
+            )
+
+
 class Provided(Generic[T_co]):
     """A part, or the factory that makes it once; a failure of the factory is not kept.
 
@@ -68,17 +85,42 @@ class Provided(Generic[T_co]):
         self._like = like
         self._part = part
         self._lock = threading.RLock()
+        self._starting = threading.Lock()
+        self._making: Future[Said[T_co] | Down] | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Why it can be neither the part nor its factory; empty when it can."""
-        if self._is_there(self._part) or callable(self._part):
+        if self._is_there(self._part):
+            return tuple(blocking_problems(self._name, self._part, self._kind))
+        if callable(self._part):
             return ()
         kind = type(self._part).__name__
         return (f"{self._name}: expected a {self._like} or a factory of one, got {kind}",)
 
+    async def ready(self, *, timeout: timedelta | None = None) -> Said[T_co] | Down:
+        """The part; a factory runs in a thread, once for all who wait, and holds up no event loop.
+
+        Args:
+            timeout: How long it is waited for; None: no limit. A factory that takes longer goes on,
+                and whoever comes later waits for the same one.
+        """
+        if self._is_there(self._part):
+            return Said(self._part)  # type: ignore[arg-type]
+        with self._starting:
+            if self._making is None or self._making.done():
+                self._making = in_thread(self._outcome)
+            making = self._making
+        waiting = asyncio.wrap_future(making)
+        try:
+            seconds = None if timeout is None else timeout.total_seconds()
+            done, _ = await asyncio.wait({waiting}, timeout=seconds)
+            return waiting.result() if done else Down("TimeoutError", timed_out=True)
+        finally:
+            waiting.cancel()  # what runs in the thread goes on
+
     def get(self) -> T_co:
-        """The part.
+        """The part, where there is nothing that could be held up.
 
         Raises:
             TypeError: The factory made something else.
@@ -91,9 +133,17 @@ class Provided(Generic[T_co]):
                 if not self._is_there(made):
                     kind = type(made).__name__
                     raise TypeError(f"the factory of the {self._name} made a {kind}")
+                for problem in blocking_problems(self._name, made, self._kind):
+                    raise TypeError(problem)
                 self._part = made
             part: T_co = self._part  # type: ignore[assignment]
             return part
+
+    def _outcome(self) -> Said[T_co] | Down:
+        try:
+            return Said(self.get())
+        except Exception as error:
+            return Down(type(error).__name__)
 
     def _is_there(self, value: object) -> bool:
         return isinstance(value, self._kind) and not isinstance(value, type)

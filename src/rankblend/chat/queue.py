@@ -10,7 +10,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from rankblend.chat.options import positive_problems, read_duration
+from rankblend.chat.options import positive_problems
+from rankblend.reasonlets.checks import read_duration
 from rankblend.chat.provided import Provided, SupportsRemember
 from rankblend.chat.telemetry import CAPTURES
 from rankblend.reasonlets.capture import Capture
@@ -29,7 +30,7 @@ class CaptureQueue:
     is counted on the metric ``mnemosyne.capture.queue``; nothing is raised to those who offer.
 
     Args:
-        memory: Remembers; or a factory of it, called for the first capture.
+        memory: Remembers; or a factory of it, called in a thread for the first capture.
         capacity: How many captures may wait, ≥ 1; a new one is dropped when there is no room.
         drain_timeout: How long `aclose` lets the memory go on (a duration, or seconds), > 0.
         cancel_timeout: How long it then waits for the memory to notice that it is cancelled, > 0.
@@ -138,11 +139,11 @@ class CaptureQueue:
             self._current = None
 
     async def _remember(self, capture: Capture) -> None:
-        try:
-            memory = self._memory.get()
-        except Exception as error:
-            CAPTURES.add("exception", error_type=type(error).__name__)
+        made = await self._memory.ready()
+        if isinstance(made, Down):
+            CAPTURES.add("exception", error_type=made.kind)
             return
+        memory = made.value
         left = self._left_memory = asyncio.Event()
         remembered = False
 

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from rankblend.cli.arms import evaluation_reranker, print_notes
 from rankblend.cli.console import output, print_json, progress
 from rankblend.cli.contrasts import contrast_table
-from rankblend.experiment.inference import Tried
+from rankblend.experiment.inference import Comparison, Tried
 from rankblend.experiment.inference import compare as compare_arms
 from rankblend.experiment.ledger import Ledger
 from rankblend.experiment.recording import Recording
@@ -18,6 +19,7 @@ from rankblend.experiment.replay import replay
 from rankblend.experiment.report import (
     Report,
     comparison_section,
+    judged_measures,
     manifest_section,
     reading_section,
     slices_section,
@@ -47,28 +49,36 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", help="A report: .html, .md, .tex, .csv or .json.")
     ] = None,
+    reranked: Annotated[
+        bool,
+        typer.Option("--reranked", help="Let rerank scores serve, as if evidence admitted them."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The differences as JSON.")] = False,
 ) -> None:
     """Compare profiles with a baseline on a recording."""
     opened = Recording.open(recording)
     others = [name for name in profile or profile_names() if name != baseline]
+    measures = measure or ["nDCG@10", "R@10"]
     with progress() as bar:
         task = bar.add_task("replaying", total=len(opened))
         results = replay(
             opened,
             {name: load_profile(name) for name in [baseline, *others]},
-            measure or ("nDCG@10", "R@10"),
+            [*measures, *judged_measures(measures)],
             n_jobs=jobs,
+            reranker=evaluation_reranker(reranked),
             progress=lambda done: bar.advance(task, done),
         )
     tried = ledger_says(results, ledger, "compare")
-    report = comparison_report(results, tried)
+    comparison = compare_arms(results, measures=measures, tried=tried)
+    report = comparison_report(results, comparison)
     if out is not None:
         report.write(out)
     if as_json:
         print_json(report.plain)
         return
-    output.print(contrast_table(compare_arms(results, tried=tried)))
+    output.print(contrast_table(comparison))
+    print_notes(results)
     if out is not None:
         output.print(Text(f"report written to {out}"), soft_wrap=True)
 
@@ -82,13 +92,12 @@ def ledger_says(results: Results, ledger: Path | None, purpose: str) -> Tried | 
         return book.tried(results)
 
 
-def comparison_report(results: Results, tried: Tried | None = None) -> Report:
+def comparison_report(results: Results, comparison: Comparison) -> Report:
     """A report of every arm against the first, whole and by family."""
-    comparison = compare_arms(results, tried=tried)
     first = next(iter(results.values))
     sections = [
         manifest_section(results),
-        comparison_section(comparison, title=f"Against {results.arms[0]}"),
+        comparison_section(comparison, title=f"Against {results.arms[0]}", results=results),
     ]
     if len(set(results.families)) > 1:
         sections.append(slices_section(compare_slices(results, measure=first), measure=first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,16 @@ evidence = typer.Typer(
     no_args_is_help=True,
 )
 
-Ledger = Annotated[Path, typer.Option("--ledger", help="The folder the evidence is in.")]
+Ledger = Annotated[
+    Path, typer.Option("--ledger", help="The folder the evidence is in.", show_default=True)
+]
+_HERE = Path("evidence")
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Identifier = Annotated[str, typer.Argument(help="As shown by `rankblend evidence list`.")]
 
 
 @evidence.command(name="list")
-def list_evidence(ledger: Ledger, as_json: AsJson = False) -> None:
+def list_evidence(ledger: Ledger = _HERE, as_json: AsJson = False) -> None:
     """List all evidence, the latest measurement first."""
     book = EvidenceLedger(ledger)
     entries = book.entries()
@@ -36,7 +40,8 @@ def list_evidence(ledger: Ledger, as_json: AsJson = False) -> None:
         print_json([_plain(entry) for entry in entries])
         return
     if not entries:
-        output.print(Text(f"no evidence in {ledger}"))
+        why = "" if ledger.is_dir() else ": there is no such folder"
+        output.print(Text(f"no evidence in {ledger}{why}"))
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("id", "reranker", "profile", "data set", "effect", "measured", "state"):
@@ -56,7 +61,7 @@ def list_evidence(ledger: Ledger, as_json: AsJson = False) -> None:
 
 
 @evidence.command()
-def show(identifier: Identifier, ledger: Ledger, as_json: AsJson = False) -> None:
+def show(identifier: Identifier, ledger: Ledger = _HERE, as_json: AsJson = False) -> None:
     """Show one piece of evidence with everything that speaks for and against it."""
     entry = EvidenceLedger(ledger).get(identifier)
     if as_json:
@@ -96,17 +101,26 @@ def show(identifier: Identifier, ledger: Ledger, as_json: AsJson = False) -> Non
 @evidence.command()
 def withdraw(
     identifier: Identifier,
-    ledger: Ledger,
-    reason: Annotated[str, typer.Option("--reason", help="One line, shown by every recall.")],
+    ledger: Ledger = _HERE,
+    reason: Annotated[
+        str, typer.Option("--reason", help="One line, shown by every recall.")
+    ] = "no reason given",
 ) -> None:
     """Withdraw evidence for ever; running processes heed it at their next recall."""
-    EvidenceLedger(ledger).withdraw(identifier, reason=reason)
+    book = EvidenceLedger(ledger)
+    book.withdraw(identifier, reason=reason)
     output.print(Text(f"{identifier} withdrawn"))
+    for other in book.standing(book.get(identifier).evidence)[:1]:
+        output.print(
+            Text(f"{other.id}, measured before or after it for the same version, now decides",
+                 "yellow")
+        )  # fmt: skip
 
 
 def _plain(entry: LedgerEntry) -> dict[str, object]:
     return {
         "id": entry.evidence.id,
+        "state": _state(entry).plain,
         **entry.evidence.plain(),
         "withdrawn": entry.withdrawn,
         "refusals": list(EvidencePolicy().refusals(entry.evidence)),
@@ -116,6 +130,8 @@ def _plain(entry: LedgerEntry) -> dict[str, object]:
 def _state(entry: LedgerEntry) -> Text:
     if entry.withdrawn is not None:
         return Text(f"withdrawn: {entry.withdrawn}", "red")
+    if entry.evidence.expires <= datetime.now(UTC):
+        return Text("expired", "red")
     if EvidencePolicy().refusals(entry.evidence):
         return Text("insufficient", "yellow")
     return Text("stands", "green")

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from rankblend.cli.arms import evaluation_reranker, print_notes
 from rankblend.cli.console import output, print_json, progress
+from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.gate import GateVerdict, judge_gate
 from rankblend.experiment.inference import compare
 from rankblend.experiment.recording import Recording
@@ -33,6 +35,10 @@ def gate(
     measure: Annotated[
         list[str] | None, typer.Option("--measure", help="E.g. nDCG@10 (repeatable).")
     ] = None,
+    reranked: Annotated[
+        bool,
+        typer.Option("--reranked", help="Let rerank scores serve, as if evidence admitted them."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdicts as JSON.")] = False,
 ) -> None:
     """Pass (exit 0) when every candidate is shown to lose less than [b]--min-effect[/b].
@@ -40,13 +46,16 @@ def gate(
     Not having found a loss is not enough: too few queries keep the gate shut (exit 3).
     """
     opened = Recording.open(recording)
-    names = [baseline, *(name for name in candidate if name != baseline)]
+    if baseline in candidate:
+        raise InvalidArgumentError(f"--candidate: {baseline!r} is the baseline itself")
+    names = [baseline, *candidate]
     with progress() as bar:
         task = bar.add_task("replaying", total=len(opened))
         results = replay(
             opened,
             {name: load_profile(name) for name in names},
             measure or ("nDCG@10",),
+            reranker=evaluation_reranker(reranked),
             progress=lambda done: bar.advance(task, done),
         )
     result = judge_gate(compare(results), min_effect=min_effect)
@@ -59,5 +68,6 @@ def gate(
             output.print(
                 Text.assemble((row.verdict.value, style), f"  {row.words}"), soft_wrap=True
             )
+    print_notes(results)
     if not result.passed:
         raise typer.Exit(EXIT_SHUT)

@@ -17,7 +17,7 @@ from rankblend.experiment.recording import Recording
 from rankblend.experiment.release import measure_release
 from rankblend.experiment.results import Results
 from rankblend.profiles import load_profile
-from rankblend.rerank import EvidenceLedger, EvidencePolicy
+from rankblend.rerank import RERANKER, EvidenceLedger, EvidencePolicy
 
 __all__ = ["EXIT_REFUSED", "release"]
 
@@ -29,39 +29,46 @@ def release(
     reranker: Annotated[
         str, typer.Option("--reranker", help='A preset or .toml with reranking = "relevance".')
     ],
-    ledger: Annotated[Path, typer.Option("--ledger", help="The folder the evidence goes to.")],
+    ledger: Annotated[
+        Path, typer.Option("--ledger", help="The folder the evidence goes to.")
+    ] = Path("evidence"),
     measure: Annotated[str, typer.Option("--measure", help="Which decides.")] = "nDCG@10",
     least_effect: Annotated[
         float, typer.Option("--least-effect", help="The interval must lie above this.")
     ] = 0.0,
-    days: Annotated[int, typer.Option("--days", help="For how long the evidence holds.")] = 180,
+    days: Annotated[
+        int, typer.Option("--days", min=1, max=3_650, help="For how long the evidence holds.")
+    ] = 180,
     trials: Annotated[
         Path | None,
-        typer.Option("--trials", help="Ledger of what was tried; p is corrected for all of it."),
+        typer.Option("--trials", help="Ledger of what was tried (trials.db beside the evidence)."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The evidence as JSON.")] = False,
 ) -> None:
-    """Measure a reranker against its own baseline; write evidence, or refuse and say why (exit 3).
+    """Measure a reranker against its own baseline; admit it, or refuse and say why (exit 3).
 
     It is refused without a clear gain, with a significant loss in any family of queries, or when it
-    costs more than a tenth of a recall.
+    costs more than a tenth of a recall. What was measured is written down either way: the latest
+    measurement decides, so a worse one is not forgotten.
     """
     opened = Recording.open(recording)
+    recipe = load_profile("relevance-rerank" if reranker == RERANKER else reranker)
+    policy = EvidencePolicy(least_effect=least_effect)
 
     def tried(results: Results) -> Tried:
-        with Ledger(trials or ":memory:") as book:
+        ledger.mkdir(parents=True, exist_ok=True)
+        with Ledger(trials or ledger / "trials.db") as book:
             book.record(results, purpose="release")
             return book.tried(results)
 
     with progress() as bar:
         task = bar.add_task("replaying", total=len(opened))
         found = measure_release(
-            opened, load_profile(reranker), measure=measure,
-            policy=EvidencePolicy(least_effect=least_effect), valid=timedelta(days=days),
-            tried=tried if trials is not None else None,
+            opened, recipe, measure=measure, policy=policy, valid=timedelta(days=days),
+            tried=tried,
             progress=lambda done: bar.advance(task, done),
         )  # fmt: skip
-    identifier = EvidenceLedger(ledger).add(found.evidence) if found.admitted else None
+    identifier = EvidenceLedger(ledger).add(found.evidence)
     if as_json:
         print_json(
             {"admitted": found.admitted, "refusals": list(found.refusals), "id": identifier,
@@ -76,8 +83,9 @@ def release(
                      f"{each.high:+.4f}] on {each.queries:,} queries", mark)
             )  # fmt: skip
         output.print(Text(f"adds {found.evidence.overhead:.1%} to a recall", "dim"))
-        if identifier is not None:
-            output.print(Text(f"evidence {identifier} written to {ledger}", "green"))
+        style = "green" if found.admitted else "yellow"
+        said = "admits it" if found.admitted else "does not admit it"
+        output.print(Text(f"evidence {identifier} in {ledger} {said}", style), soft_wrap=True)
     if not found.admitted:
         for refusal in found.refusals:
             errors.print(Text(f"refused: {refusal}", "yellow"), soft_wrap=True)

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from rankblend.cli.arms import evaluation_reranker, print_notes
 from rankblend.cli.console import errors, output, print_json, progress
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay as replay_profiles
@@ -33,6 +34,10 @@ def replay(
         Path | None,
         typer.Option("--out", help="Keep the results, for compare, report and gate (.json)."),
     ] = None,
+    reranked: Annotated[
+        bool,
+        typer.Option("--reranked", help="Let rerank scores serve, as if evidence admitted them."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The means as JSON.")] = False,
 ) -> None:
     """Measure profiles on the recorded queries, exactly as live recalls would come out."""
@@ -45,6 +50,7 @@ def replay(
             recipes,
             measure or ("nDCG@10", "R@10"),
             n_jobs=jobs,
+            reranker=evaluation_reranker(reranked),
             progress=lambda done: bar.advance(task, done),
         )
     if out is not None:
@@ -63,6 +69,7 @@ def replay(
             cells = [f"{means[name][row]:.4f}" for name in results.values]
             table.add_row(Text(arm), results.hashes[row][:12], *cells)
     output.print(table)
+    print_notes(results)
     for arm, why in results.not_run.items():
         errors.print(Text(f"{arm} not run: {why}", "yellow"), soft_wrap=True)
     judged = int(results.judged.sum())

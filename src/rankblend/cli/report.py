@@ -11,6 +11,7 @@ from rich.text import Text
 from rankblend.cli.compare import comparison_report, ledger_says
 from rankblend.cli.console import output
 from rankblend.cli.kept import read_results
+from rankblend.experiment.inference import compare
 
 __all__ = ["report"]
 
@@ -25,5 +26,6 @@ def report(
 ) -> None:
     """Write a report of kept results: every arm against the first."""
     kept = read_results(results)
-    comparison_report(kept, ledger_says(kept, ledger, "report")).write(out)
+    comparison = compare(kept, tried=ledger_says(kept, ledger, "report"))
+    comparison_report(kept, comparison).write(out)
     output.print(Text(f"report written to {out}"), soft_wrap=True)

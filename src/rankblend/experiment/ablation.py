@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError, UnknownNameError
-from rankblend.experiment.inference import Comparison, compare
+from rankblend.experiment.inference import Comparison, Tried, compare
 from rankblend.experiment.plans import (
     Arm,
     Plan,
@@ -18,21 +18,29 @@ from rankblend.experiment.plans import (
     proposing,
     scope_modes,
     store_dropout,
+    subsets,
 )
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
 from rankblend.experiment.report import (
     Report,
     comparison_section,
+    judged_measures,
     manifest_section,
     reading_section,
+    shapley_section,
+    slices_section,
 )
 from rankblend.experiment.results import Results
+from rankblend.experiment.shapley import shapley_values
+from rankblend.experiment.slices import compare_slices
 from rankblend.profiles import RankingProfile
-from rankblend.relevance.missing import Neutral, Renormalize, Shrink, Zero
+from rankblend.recall import Reranker
+from rankblend.relevance.missing import Neutral, Renormalize, Require, Shrink, Zero
 
 __all__ = ["PLANS", "Ablation", "ablate"]
 
+_SHAPLEY = "shapley"
 _Maker = Callable[[RankingProfile, Recording], Plan]
 
 
@@ -54,9 +62,9 @@ PLANS: Mapping[str, tuple[str, str, _Maker]] = MappingProxyType(
         "missing": (
             "What an absent signal counts as",
             "Each arm treats absent signals otherwise: as zero, as a neutral .5, drawn towards a "
-            "prior, or left out of the mean (renormalize).",
+            "prior, left out of the mean (renormalize), or too much of it (require).",
             lambda profile, _: missing_policies(
-                profile, [Renormalize(), Zero(), Neutral(0.5), Shrink(0.2, 0.5)]
+                profile, [Renormalize(), Zero(), Neutral(0.5), Shrink(0.2, 0.5), Require(0.5)]
             ),
         ),
         "stores": (
@@ -108,6 +116,8 @@ def ablate(
     top: int = 100,
     n_jobs: int = 1,
     seed: int = 0,
+    reranker: Reranker | None = None,
+    tried: Callable[[Results], Tried | None] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Ablation:
     """Take a profile apart on a recording.
@@ -115,11 +125,14 @@ def ablate(
     Args:
         recording: What was recorded.
         profile: The baseline.
-        plans: Which of `PLANS`.
+        plans: Which of `PLANS`, and ``shapley`` for what each signal earns of the first measure.
         measures: Names such as ``nDCG@10``.
         top: Depth of every result.
         n_jobs: Processes, see `replay`.
         seed: Of intervals and tests.
+        reranker: See `replay`.
+        tried: What else was measured on these queries, such as ``ledger.tried``; p is corrected
+            for it.
         progress: Told how many queries are done.
 
     Raises:
@@ -128,11 +141,11 @@ def ablate(
         RecordingError: The profile itself cannot be replayed on this recording.
     """
     for name in plans:
-        if name not in PLANS:
-            raise UnknownNameError("plan", name, PLANS)
+        if name not in (*PLANS, _SHAPLEY):
+            raise UnknownNameError("plan", name, (*PLANS, _SHAPLEY))
     made: dict[str, Plan] = {}
     problems = []
-    for name in dict.fromkeys(plans):
+    for name in [one for one in PLANS if one in plans]:
         try:
             made[name] = PLANS[name][2](profile, recording)
         except InvalidArgumentError as error:
@@ -140,12 +153,35 @@ def ablate(
     if not made:
         raise InvalidArgumentError(problems or ["plans: expected at least one"])
     plan, section_of = _merged(made)
-    results = replay(recording, plan, measures, top=top, n_jobs=n_jobs, progress=progress)
-    comparison = compare(results, seed=seed)
+    results = replay(
+        recording, plan, [*measures, *judged_measures(measures)], top=top, n_jobs=n_jobs,
+        reranker=reranker, progress=progress,
+    )  # fmt: skip
+    comparison = compare(
+        results, measures=measures, tried=None if tried is None else tried(results), seed=seed
+    )
     sections = [manifest_section(results)]
     for name, names in section_of.items():
         title, text, _ = PLANS[name]
-        sections.append(comparison_section(comparison, title=title, text=(text,), arms=names))
+        sections.append(
+            comparison_section(comparison, title=title, text=(text,), arms=names, results=results)
+        )
+    if "signals" in made and len(set(results.families)) > 1:
+        signals = results.pick(
+            (results.arms[0], *(n for n in section_of["signals"] if results.ran(n))), measures[:1]
+        )
+        slices = compare_slices(signals, measure=measures[0], seed=seed)
+        sections.append(
+            slices_section(slices, measure=measures[0], title="Leave one signal out, by family")
+        )
+    if _SHAPLEY in plans:
+        every = subsets(profile)
+        parts = replay(
+            recording, every.plan, measures[:1], top=top, n_jobs=n_jobs, reranker=reranker
+        )
+        sections.append(
+            shapley_section(shapley_values(every, parts, measure=measures[0], seed=seed))
+        )
     sections.append(reading_section(comparison, results))
     told = {**comparison.plain(), "manifest": dict(results.manifest)}
     title = f"Ablation of {profile.name} on {recording.manifest.dataset}"

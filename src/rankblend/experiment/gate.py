@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
-from attrs import frozen
+from attrs import evolve, frozen
+from scipy.stats import norm, t
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.experiment.inference import Comparison, Contrast
+from rankblend.experiment.inference import Comparison, Contrast, Interval
 
 __all__ = ["GateResult", "GateRow", "GateVerdict", "judge_gate"]
 
@@ -57,7 +59,8 @@ class GateResult:
 def judge_gate(comparison: Comparison, *, min_effect: float) -> GateResult:
     """Judge every contrast for non-inferiority.
 
-    A row passes when the lower end of its interval is above ``−min_effect``. No correction for many
+    A row passes when the lower end of its interval is above ``−min_effect``, after widening it for
+    few units: a percentile interval over n units is too narrow by t/z·√(n/(n−1)). No correction for many
     rows is needed: all have to pass (intersection-union). Not having found a difference is not
     enough; with too few queries the gate stays shut and says how many would do.
 
@@ -68,7 +71,8 @@ def judge_gate(comparison: Comparison, *, min_effect: float) -> GateResult:
     Raises:
         InvalidArgumentError: ``min_effect`` is not above 0, or there is nothing to judge.
 
-    Source: Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24,
+    Source: widening: Hesterberg, What teachers should know about the bootstrap, The American
+    Statistician 69, 2015. Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24,
     1982 (intersection-union); non-inferiority by confidence interval: ICH E9, 1998.
     """
     problems = []
@@ -78,13 +82,25 @@ def judge_gate(comparison: Comparison, *, min_effect: float) -> GateResult:
         problems.append("comparison: expected at least one contrast")
     if problems:
         raise InvalidArgumentError(problems)
-    rows = tuple(_judge(contrast, min_effect) for contrast in comparison.contrasts)
+    rows = tuple(
+        _judge(contrast, min_effect, comparison.confidence) for contrast in comparison.contrasts
+    )
     return GateResult(rows, min_effect)
 
 
-def _judge(contrast: Contrast, min_effect: float) -> GateRow:
+def _widened(interval: Interval, confidence: float) -> Interval:
+    if interval.clusters < 2:
+        return interval
+    tail, n = (1.0 + confidence) / 2.0, interval.clusters
+    factor = float(t.ppf(tail, n - 1) / norm.ppf(tail)) * math.sqrt(n / (n - 1))
+    low, high = (interval.mean + (end - interval.mean) * factor
+                 for end in (interval.low, interval.high))  # fmt: skip
+    return evolve(interval, low=low, high=high)
+
+
+def _judge(contrast: Contrast, min_effect: float, confidence: float) -> GateRow:
     where = f"{contrast.arm} against {contrast.baseline}, {contrast.measure}"
-    interval = contrast.interval
+    interval = contrast.interval and _widened(contrast.interval, confidence)
     if interval is None:
         return GateRow(contrast, GateVerdict.NOT_RUN, f"{where}: not run: {contrast.not_run}")
     allowed = f"a loss of {min_effect:g} is allowed"

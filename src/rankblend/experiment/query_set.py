@@ -15,6 +15,12 @@ from rankblend.profiles import canonical_hash
 
 __all__ = ["QuerySet", "split_clusters"]
 
+# What values of one profile on the same queries depend on; sums over other answers are no match.
+_ASKED_OF = (
+    "dataset", "dataset_hash", "embedder", "statistics", "reach", "depth", "arguments", "top",
+    "scoring_version",
+)  # fmt: skip
+
 
 @frozen(eq=False)
 class QuerySet:
@@ -25,7 +31,8 @@ class QuerySet:
         ids: q ids, sorted.
         units: Of these queries.
         positions: int64, shape (q,): where each is among the queries of the results.
-        hash: SHA-256 of data set, ids and clusters: equal for the same queries in any order.
+        hash: SHA-256 of ids, clusters and of what they were asked of (data set with its judgments,
+            embedder, depth, …): equal for the same queries in any order.
     """
 
     dataset: str
@@ -49,7 +56,8 @@ class QuerySet:
         ids = tuple(results.queries[i] for i in positions)
         clusters = [results.clusters[i] for i in positions]
         dataset = str(results.manifest.get("dataset", ""))
-        key = canonical_hash([dataset, [list(pair) for pair in zip(ids, clusters, strict=True)]])
+        asked = {name: results.manifest.get(name) for name in _ASKED_OF}
+        key = canonical_hash([asked, [list(pair) for pair in zip(ids, clusters, strict=True)]])
         return cls(dataset, ids, group_units(len(ids), clusters), positions, key)
 
 

@@ -89,7 +89,7 @@ def linear(ages: FloatArray, *, seconds: float, floor: float = 0.0) -> FloatArra
     _positive("seconds", seconds)
     _within("floor", floor, 0.0, 1.0)
     with np.errstate(over="ignore"):
-        spent = np.clip(_column("ages", ages) / seconds, 0.0, 1.0)
+        spent = np.minimum(np.maximum(_column("ages", ages) / seconds, 0.0), 1.0)
     return floor + (1.0 - floor) * (1.0 - spent)
 
 
@@ -256,7 +256,7 @@ def smoothed_rate(
     margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
     lifted = (margin > 0.0) & ~np.isnan(own[0])
     prior = np.where(lifted, np.maximum(rate(lift, 0.5), 0.5), 0.5)
-    return np.clip(rate(own, prior), 0.0, 1.0), lifted
+    return np.minimum(np.maximum(rate(own, prior), 0.0), 1.0), lifted
 
 
 def first_present(*columns: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from rankblend.reasonlets.checks import (
     MAX_REFERENCE,
     bool_problems,
     duration_problems,
+    read_duration,
     read_scope,
     scope_problems,
     text_problems,
@@ -55,12 +56,12 @@ class Outcome:
 
     Args:
         success: Whether it worked.
-        duration: How long it took, or None.
+        duration: How long it took (a duration, or seconds), at most ten years; or None.
         score: Its quality in [0, 1], or None; stored, not ranked by.
     """
 
     success: bool
-    duration: timedelta | None = None
+    duration: timedelta | None = field(default=None, converter=read_duration)
     score: float | None = None
 
     def validate(self) -> tuple[str, ...]:
@@ -149,7 +150,7 @@ class Capture:
                 yield from (f"{name}.{problem}" for problem in value.validate())
             else:
                 yield f"{name}: expected {kind.__name__}, got {type(value).__name__}"
-        yield from text_problems("name", self.name, limit=None, optional=True)
+        yield from _visible_problems("name", self.name, limit=None, optional=True)
         yield from text_problems("intent", self.intent, limit=MAX_INTENT, optional=True)
         yield from id_problems("parent_id", self.parent_id, optional=True)
         if self.answer is not None and not isinstance(self.answer, str):
@@ -158,7 +159,13 @@ class Capture:
 
 def question_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
     """Problems of a question; one made of nothing but invisible characters is blank, too."""
-    found = tuple(text_problems(name, value, limit=MAX_QUESTION, optional=optional))
+    yield from _visible_problems(name, value, limit=MAX_QUESTION, optional=optional)
+
+
+def _visible_problems(
+    name: str, value: object, *, limit: int | None, optional: bool
+) -> Iterable[str]:
+    found = tuple(text_problems(name, value, limit=limit, optional=optional))
     yield from found
     if not found and isinstance(value, str) and is_blank(value):
         yield f"{name}: expected some text, got a blank"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
 from rankblend.profiles import canonical_json
@@ -13,6 +13,7 @@ from rankblend.relevance.scope import Scope
 
 __all__ = [
     "MAX_ANSWER",
+    "MAX_DURATION",
     "MAX_INTENT",
     "MAX_NAME",
     "MAX_QUESTION",
@@ -22,6 +23,7 @@ __all__ = [
     "duration_problems",
     "is_number",
     "json_problem",
+    "read_duration",
     "read_scope",
     "scope_problems",
     "text_problems",
@@ -36,6 +38,8 @@ MAX_INTENT = 100
 MAX_NAME = 200
 MAX_REFERENCE = 200
 """Longest source, run id and subject id."""
+MAX_DURATION = timedelta(days=3_653)
+"""Of a run: ten years."""
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -82,7 +86,7 @@ def unit_problems(name: str, value: object, *, optional: bool = False) -> Iterab
     if not is_number(value):
         yield f"{name}: expected a number in [0, 1], got {_kind(value)}"
     elif not 0 <= value <= 1:
-        yield f"{name}: expected a number in [0, 1], got {value:g}"
+        yield f"{name}: expected a number in [0, 1], got one outside"
 
 
 def bool_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
@@ -91,14 +95,23 @@ def bool_problems(name: str, value: object, *, optional: bool = False) -> Iterab
         yield f"{name}: expected True or False, got {type(value).__name__}"
 
 
+def read_duration(value: Any) -> Any:
+    """Seconds as a duration; what is neither stays, to be reported with everything else."""
+    if is_number(value) and abs(value) < timedelta.max.total_seconds():
+        return timedelta(seconds=value)
+    return value
+
+
 def duration_problems(name: str, value: object) -> Iterable[str]:
-    """Problems of a duration, which may be None."""
+    """Problems of the duration of a run after `read_duration`; it may be None."""
     if value is None:
         return
     if not isinstance(value, timedelta):
-        yield f"{name}: expected a timedelta or None, got {type(value).__name__}"
+        yield f"{name}: expected a timedelta, seconds or None, got {type(value).__name__}"
     elif value < timedelta(0):
         yield f"{name}: expected a duration that is not negative"
+    elif value > MAX_DURATION:
+        yield f"{name}: expected at most {MAX_DURATION.days:,} days"
 
 
 def read_scope(value: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
+from contextvars import copy_context
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +14,7 @@ from attrs import frozen
 from rankblend.reasonlets.errors import code_of
 from rankblend.recall.asking import away
 
-__all__ = ["Down", "Refused", "Said", "consult"]
+__all__ = ["Down", "Refused", "Said", "answer_of", "consult", "is_async"]
 
 T = TypeVar("T")
 
@@ -31,9 +32,11 @@ class Down:
 
     Attributes:
         kind: Class name of what it threw; None when it said so itself.
+        timed_out: Whether it is our own time-out that ended the waiting.
     """
 
     kind: str | None
+    timed_out: bool = False
 
 
 @frozen
@@ -72,8 +75,24 @@ async def consult(
         raise
     if not done:
         task.cancel()
-        return Down("TimeoutError")
+        return Down("TimeoutError", timed_out=True)
     return Down("CancelledError") if task.cancelled() else task.result()
+
+
+async def answer_of(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call, and wait without blocking the event loop; an ordinary function runs in a thread.
+
+    There it sees the caller's context variables.
+
+    Raises:
+        Exception: Whatever it raises.
+    """
+    if is_async(call):
+        answer = call(*arguments, **keywords)
+    else:
+        context = copy_context()
+        answer = await away(lambda _: context.run(call, *arguments, **keywords))
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 async def _outcome(
@@ -81,11 +100,7 @@ async def _outcome(
 ) -> Said[Any] | Down | Refused:
     """Never raises an exception, so that none is logged by the event loop when nobody waits."""
     try:
-        if _is_async(call):
-            answer = call(*arguments)
-        else:
-            answer = await away(lambda _: call(*arguments))
-        return Said(await answer if inspect.isawaitable(answer) else answer)
+        return Said(await answer_of(call, *arguments))
     except asyncio.CancelledError:
         return Down("CancelledError")
     except Exception as error:
@@ -97,7 +112,8 @@ async def _outcome(
         return Refused(code, getattr(error, "detector", None))
 
 
-def _is_async(call: Callable[..., Any]) -> bool:
+def is_async(call: object) -> bool:
+    """Whether it is an ``async`` function, or an object that is called like one."""
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
         getattr(call, "__call__", None)  # noqa: B004
     )

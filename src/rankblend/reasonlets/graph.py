@@ -35,6 +35,7 @@ SCHEMA_VERSION = 1
 MAX_NODES = 500
 MAX_EDGES = 2_000
 MAX_GRAPH_BYTES = 2**20
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 NODE_TYPES = ("agent", "answer", "decision", "retrieve", "tool")
 """The well-known types; others are allowed."""
 
@@ -44,9 +45,19 @@ def _properties(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     try:
-        return MappingProxyType(copy.deepcopy(dict(value)))
+        return MappingProxyType(_copied(dict(value)))
     except (RecursionError, TypeError):  # too deep or not copyable: no JSON either
         return MappingProxyType(dict(value))
+
+
+def _copied(value: Any) -> Any:
+    """A deep copy; of JSON values several times as fast as by ``copy``."""
+    kind = type(value)
+    if kind is dict:
+        return {key: _copied(each) for key, each in value.items()}
+    if kind is list:
+        return [_copied(each) for each in value]
+    return value if kind in _SCALARS else copy.deepcopy(value)
 
 
 def _sequence(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from uuid import UUID
 
-__all__ = ["next_id"]
+__all__ = ["is_id", "next_id"]
 
 _RANDOM_BITS = 74
 _LOW = 62  # of them after the variant
@@ -34,6 +34,25 @@ def next_id(now: float, after: str | None = None) -> str:
         if number <= last:
             number = last + 1 + secrets.randbits(32)
     return str(_uuid(number))
+
+
+def is_id(value: object) -> bool:
+    """Whether a value is the text of such an id, as `next_id` writes it and can go on after it.
+
+    That is a lower-case UUIDv7 with hyphens, of any millisecond but the last there is.
+
+    Example:
+        >>> is_id(next_id(1.0)), is_id("zzz")
+        (True, False)
+    """
+    if not isinstance(value, str):
+        return False
+    try:
+        read = UUID(value)
+    except ValueError:
+        return False
+    room = _number(read) >> _RANDOM_BITS < _MOST_MILLISECONDS
+    return str(read) == value and read.version == 7 and room
 
 
 def _uuid(number: int) -> UUID:

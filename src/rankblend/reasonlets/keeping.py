@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
+from rankblend.reasonlets.checks import read_duration
 from rankblend.reasonlets.errors import (
     ReasonletAdapterError,
     ReasonletError,
@@ -37,7 +38,7 @@ class KeptReasonlets:
         self._clock = clock
 
     async def list_pending(
-        self, scope: ScopeLike, *, limit: int = 20, after: str | None = None
+        self, scope: ScopeLike, limit: int = 20, *, after: str | None = None
     ) -> list[Reasonlet]:
         """Procedures that wait for review, by id, each with its own track record.
 
@@ -95,21 +96,22 @@ class KeptReasonlets:
         self,
         *,
         scope: ScopeLike | None = None,
-        older_than: timedelta | None = None,
+        older_than: timedelta | float | None = None,
         keep: int | None = None,
     ) -> int:
         """Drop runs by age, by number, or by both; they stay in all counters.
 
         Args:
             scope: Exactly this scope; None: all.
-            older_than: Runs before now minus this go.
+            older_than: Runs before now minus this (a duration, or seconds) go.
             keep: How many of each procedure's newest runs stay, ≥ 0.
 
         Returns:
             How many runs went.
         """
         where = check_prune(scope, older_than, keep)
-        before = None if older_than is None else self._now() - older_than.total_seconds()
+        age: timedelta | None = read_duration(older_than)
+        before = None if age is None else self._now() - age.total_seconds()
         return await stored(self.store.prune(where, before=before, keep=keep))
 
     async def erase_subject(

@@ -191,9 +191,9 @@ class ReasonletMemory(KeptReasonlets):
         self,
         scope: ScopeLike,
         id: str,
-        *,
         outcome: Outcome,
         provenance: Provenance,
+        *,
         question: str | None = None,
         answer: str | None = None,
     ) -> Receipt:
@@ -223,7 +223,6 @@ class ReasonletMemory(KeptReasonlets):
         self,
         scope: ScopeLike,
         execution: str,
-        *,
         utility: float,
         correctness: float,
         reusability: float,

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
 
 from attrs import evolve, field, frozen
 
 from rankblend.profiles import Floor, RankingProfile, SignalRecipe, load_profile
-from rankblend.reasonlets.checks import bool_problems, is_number, unit_problems
+from rankblend.reasonlets.checks import bool_problems, is_number, read_duration, unit_problems
 from rankblend.reasonlets.errors import raise_invalid
 from rankblend.relevance.blend import ScopeBlend
 
@@ -23,13 +22,6 @@ _LONGEST_TIMEOUT = timedelta(milliseconds=2**32 - 2)  # about 49.7 days
 _SUM_TOLERANCE = 1e-9
 _WEIGHTS = ("similarity_weight", "success_rate_weight", "freshness_weight")
 _FLOORS_KEPT = 32
-
-
-def _duration(value: Any) -> Any:
-    """Seconds as a duration; what is neither stays, to be reported with everything else."""
-    if is_number(value) and abs(value) < timedelta.max.total_seconds():
-        return timedelta(seconds=value)
-    return value
 
 
 @frozen(slots=False)
@@ -66,12 +58,12 @@ class ReasonletOptions:
     min_similarity: float = 0.5
     prior_weight: float = 5.0
     agent_verdict_weight: float = 0.5
-    freshness_half_life: timedelta = field(default=timedelta(days=30), converter=_duration)
+    freshness_half_life: timedelta = field(default=timedelta(days=30), converter=read_duration)
     candidate_pool: int = 20
     top: int = 3
     min_intent_confidence: float = 0.7
-    evaluation_timeout: timedelta | None = field(default=timedelta(seconds=30), converter=_duration)
-    guard_timeout: timedelta | None = field(default=timedelta(seconds=10), converter=_duration)
+    evaluation_timeout: timedelta | None = field(default=timedelta(seconds=30), converter=read_duration)
+    guard_timeout: timedelta | None = field(default=timedelta(seconds=10), converter=read_duration)
     require_review: bool = False
     scope_blend: ScopeBlend = field(factory=ScopeBlend)
 

@@ -10,6 +10,7 @@ from rankblend.reasonlets.checks import (
     MAX_INTENT,
     MAX_REFERENCE,
     bool_problems,
+    read_duration,
     read_scope,
     scope_problems,
     text_problems,
@@ -105,9 +106,8 @@ def check_prune(scope: object, older_than: object, keep: object) -> Scope | None
     problems: list[str] = []
     if older_than is None and keep is None:
         problems.append("older_than, keep: expected at least one of them")
-    if older_than is not None and not (
-        isinstance(older_than, timedelta) and older_than > timedelta(0)
-    ):
+    age = read_duration(older_than)
+    if age is not None and not (isinstance(age, timedelta) and age > timedelta(0)):
         problems.append("older_than: expected a duration above 0")
     problems += _count_problems("keep", keep, 0, None, optional=True)
     if scope is None:

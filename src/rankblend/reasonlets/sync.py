@@ -6,11 +6,13 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError, Future
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rankblend.reasonlets.capture import Capture, Outcome, Provenance
+from rankblend.reasonlets.errors import ReasonletUnavailableError
 from rankblend.reasonlets.keeping import ScopeLike
 from rankblend.reasonlets.memory import ReasonletMemory
 from rankblend.reasonlets.reasonlet import (
@@ -24,6 +26,7 @@ from rankblend.reasonlets.reasonlet import (
 __all__ = ["LoopThread", "SyncReasonletMemory"]
 
 T = TypeVar("T")
+_GRACE = 1.0  # seconds a cancelled task is waited for
 
 
 class LoopThread:
@@ -31,31 +34,71 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._calls: set[Future[Any]] = set()
         self._thread = threading.Thread(
             target=self._loop.run_forever, daemon=True, name="rankblend-reasonlets"
         )
         self._thread.start()
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there and wait for it; an interrupted wait cancels it."""
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        """Run a coroutine there and wait for it; an interrupted wait cancels it.
+
+        Raises:
+            ReasonletUnavailableError: It is closed, or was closed before the coroutine ended.
+        """
+        with self._lock:
+            if self._closed:
+                call.close()
+                raise ReasonletUnavailableError("store", "closed")
+            future = asyncio.run_coroutine_threadsafe(call, self._loop)
+            self._calls.add(future)
         try:
             return future.result()
+        except CancelledError:
+            if not self._closed:
+                raise
         except BaseException:
             future.cancel()
             raise
+        finally:
+            with self._lock:
+                self._calls.discard(future)
+        raise ReasonletUnavailableError("store", "closed")
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is asked inside its thread, where `run` would wait for itself."""
+        return threading.current_thread() is self._thread
 
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._loop.is_closed()
+        return self._closed
 
     def close(self) -> None:
-        """End the loop; closing twice is harmless."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        """Cancel what still runs and end the loop; closing twice is harmless."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        with self._lock:
+            left = tuple(self._calls)
+        for call in left:  # what ignored its cancellation; nobody is to wait for it
+            call.cancel()
+
+
+async def _cancel_others() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_GRACE)
 
 
 class SyncReasonletMemory:
@@ -67,6 +110,7 @@ class SyncReasonletMemory:
 
     def __init__(self, memory: ReasonletMemory) -> None:
         self.memory = memory
+        self._closing = threading.Lock()
         self._loop = LoopThread()
 
     def remember(self, capture: Capture) -> Receipt:
@@ -93,9 +137,9 @@ class SyncReasonletMemory:
         self,
         scope: ScopeLike,
         id: str,
-        *,
         outcome: Outcome,
         provenance: Provenance,
+        *,
         question: str | None = None,
         answer: str | None = None,
     ) -> Receipt:
@@ -115,7 +159,6 @@ class SyncReasonletMemory:
         self,
         scope: ScopeLike,
         execution: str,
-        *,
         utility: float,
         correctness: float,
         reusability: float,
@@ -134,10 +177,10 @@ class SyncReasonletMemory:
         )
 
     def list_pending(
-        self, scope: ScopeLike, *, limit: int = 20, after: str | None = None
+        self, scope: ScopeLike, limit: int = 20, *, after: str | None = None
     ) -> list[Reasonlet]:
         """See `ReasonletMemory.list_pending`."""
-        return self._loop.run(self.memory.list_pending(scope, limit=limit, after=after))
+        return self._loop.run(self.memory.list_pending(scope, limit, after=after))
 
     def approve(self, scope: ScopeLike, id: str) -> None:
         """See `ReasonletMemory.approve`."""
@@ -163,7 +206,7 @@ class SyncReasonletMemory:
         self,
         *,
         scope: ScopeLike | None = None,
-        older_than: timedelta | None = None,
+        older_than: timedelta | float | None = None,
         keep: int | None = None,
     ) -> int:
         """See `ReasonletMemory.prune`."""
@@ -187,9 +230,12 @@ class SyncReasonletMemory:
 
     def close(self) -> None:
         """Close the memory; closing twice is harmless."""
-        if not self._loop.closed:
-            self._loop.run(self.memory.aclose())
-            self._loop.close()
+        with self._closing:
+            if not self._loop.closed:
+                try:
+                    self._loop.run(self.memory.aclose())
+                finally:
+                    self._loop.close()
 
     def __enter__(self) -> Self:
         return self

@@ -47,15 +47,16 @@ def answer(engine: Engine, question: Question) -> Round[Recall]:
     When another process writes while it is going on, texts and decisions could differ, and it is
     done again; the last attempt stands, without what was erased meanwhile.
     """
+    serving = _serving(question)  # before anything is locked: an admission may take its time
     for _ in range(_ATTEMPTS - 1):
-        recall = yield from _attempt(engine, question)
+        recall = yield from _attempt(engine, question, serving)
         if engine.view.is_current():
             return recall
         engine.refresh()
-    return (yield from _attempt(engine, question))
+    return (yield from _attempt(engine, question, serving))
 
 
-def _attempt(engine: Engine, question: Question) -> Round[Recall]:
+def _attempt(engine: Engine, question: Question, serving: Serving) -> Round[Recall]:
     failures: list[Failure] = []
     notes: list[str] = []
     vector = yield from _embed(question, failures)
@@ -78,7 +79,6 @@ def _attempt(engine: Engine, question: Question) -> Round[Recall]:
         seen = engine.view.seen(asked.query, NumberedIds(sources, serials))
         candidates = yield from _observe(asked, seen, overall, failures)
         notes += _walk_notes(asked)
-        serving = _serving(question)
         ranking = rank_candidates(question.profile, candidates, top=question.top, node=serving.node)
         shadow = _shadow(question, candidates, ranking) if serving.shadow else None
         shown = ranking.rows[ranking.shown]

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 __all__ = ["collecting_seldom"]
 
-# Objects between two passes: writing 100,000 memories is two. Not endless, so that what the caller's
+# Objects between two passes: writing 100,000 memories is one. Not endless, so that what the caller's
 # own code (an embedder, a tokenizer, a store) leaves behind in cycles is freed some time.
-_OBJECTS = 500_000
+_OBJECTS = 1_000_000
 
 _lock = threading.Lock()
 _blocks = 0

@@ -27,7 +27,7 @@ class Equivalents:
             )
             if targets:
                 self._links.setdefault(record.id, {})[record.key] = targets
-            else:
+            elif record.id in self._links:
                 self.remove([record.key])
 
     def remove(self, keys: Iterable[Key]) -> None:

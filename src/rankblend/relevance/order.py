@@ -67,23 +67,29 @@ def rank_order(
 
     order = np.argsort(-np.asarray(rank_scores), kind="stable")
     ranked = np.asarray(rank_scores)[order]
-    if not (ranked[1:] == ranked[:-1]).any():  # nothing else has a say
-        return order.astype(np.int64, copy=False)
+    order = order.astype(np.int64, copy=False)
+    same = ranked[1:] == ranked[:-1]
+    if not same.any():  # nothing else has a say
+        return order
+    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    tied = order[places]
     # np.lexsort sorts by its last key first; NaN, which is absent, becomes the worst value.
     keys: list[NDArray[np.generic]] = [
-        np.where(np.isnan(tie), np.inf, -np.asarray(tie)) for tie in reversed(ties)
+        np.where(np.isnan(tie[tied]), np.inf, -tie[tied]) for tie in map(np.asarray, reversed(ties))
     ]
-    keys.append(-np.asarray(scores))
+    keys.append(-np.asarray(scores)[tied])
     if blend:
-        keys.append(np.asarray(distances))
-    keys.append(-np.asarray(rank_scores))
-    order = np.lexsort(keys).astype(np.int64)
-    equal = np.zeros(n + 1, dtype=np.bool_)  # whether row i − 1 and row i tie
-    equal[1:n] = True
+        keys.append(np.asarray(distances)[tied])
+    keys.append(-ranked[places])
+    by_keys = np.lexsort(keys)
+    equal = np.zeros(len(tied) + 1, dtype=np.bool_)  # whether row i − 1 and row i tie in everything
+    equal[1:-1] = True
     for key in keys:
-        equal[1:n] &= key[order[1:]] == key[order[:-1]]
+        equal[1:-1] &= key[by_keys[1:]] == key[by_keys[:-1]]
+    tied = tied[by_keys]
     edges = np.flatnonzero(equal[1:] != equal[:-1]).tolist()
     for first, last in zip(edges[::2], edges[1::2], strict=True):
-        run = order[first : last + 1].tolist()  # text sorts by code point
-        order[first : last + 1] = sorted(run, key=ids.__getitem__)
+        run = tied[first : last + 1].tolist()  # text sorts by code point
+        tied[first : last + 1] = sorted(run, key=ids.__getitem__)
+    order[places] = tied
     return order

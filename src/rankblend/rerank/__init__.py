@@ -10,9 +10,10 @@ from rankblend.rerank.admission import (
 )
 from rankblend.rerank.evidence import EvidencePolicy, FamilyEffect, ReleaseEvidence
 from rankblend.rerank.ledger import EvidenceAdmission, EvidenceLedger, LedgerEntry
-from rankblend.rerank.reranker import RelevanceReranker, admission_request
+from rankblend.rerank.reranker import RERANKER, RelevanceReranker, admission_request
 
 __all__ = [
+    "RERANKER",
     "Admission",
     "AdmissionDecision",
     "AdmissionRequest",

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import asdict, field, fields, frozen
 
-from rankblend.errors import EvidenceError
+from rankblend.errors import EvidenceError, InvalidArgumentError
 from rankblend.profiles.canonical import canonical_hash
 from rankblend.rerank.admission import AdmissionRequest
 
@@ -169,9 +169,13 @@ class ReleaseEvidence:
 
     def matches(self, request: AdmissionRequest) -> bool:
         """Whether this was measured for exactly what is asked."""
-        return all(
-            getattr(self, each.name) == getattr(request, each.name)
-            for each in fields(AdmissionRequest)
+        return self.version == request
+
+    @property
+    def version(self) -> AdmissionRequest:
+        """What was measured."""
+        return AdmissionRequest(
+            **{each.name: getattr(self, each.name) for each in fields(AdmissionRequest)}
         )
 
 
@@ -188,6 +192,19 @@ class EvidencePolicy:
     least_effect: float = 0.0
     greatest_p: float = 0.05
     greatest_overhead: float = 0.10
+
+    def __attrs_post_init__(self) -> None:
+        problems = [
+            f"{name}: expected a number {wanted}"
+            for name, wanted, low, high in (
+                ("least_effect", "from 0 to 1", 0.0, 1.0),
+                ("greatest_p", "above 0 and at most 1", 1e-300, 1.0),
+                ("greatest_overhead", "≥ 0", 0.0, math.inf),
+            )
+            if not (_is_number(getattr(self, name)) and low <= getattr(self, name) <= high)
+        ]
+        if problems:
+            raise InvalidArgumentError(problems)
 
     def refusals(self, evidence: ReleaseEvidence) -> tuple[str, ...]:
         """Everything that speaks against; empty when it is enough."""

@@ -72,6 +72,9 @@ class EvidenceLedger:
     def withdraw(self, evidence_id: str, *, reason: str) -> None:
         """Take evidence back, for ever; the next recall of every process heeds it.
 
+        The first withdrawal of an entry stands. An older entry for the same version may admit again
+        once a newer, worse one is gone: `standing` tells which do.
+
         Args:
             evidence_id: As given by `add`.
             reason: One line, shown by every recall it no longer admits.
@@ -79,8 +82,8 @@ class EvidenceLedger:
         Raises:
             EvidenceError: No such evidence, or the folder cannot be written.
         """
-        self.get(evidence_id)
-        self._write(f"{evidence_id}{_WITHDRAWN}", {"reason": reason})
+        if self.get(evidence_id).withdrawn is None:
+            self._write(f"{evidence_id}{_WITHDRAWN}", {"reason": reason})
 
     def get(self, evidence_id: str) -> LedgerEntry:
         """One entry.
@@ -95,6 +98,14 @@ class EvidenceLedger:
             raise EvidenceError(f"evidence {evidence_id!r}: {contents.unreadable[evidence_id]}")
         raise EvidenceError(
             f"evidence {evidence_id!r}: not in this ledger; `rankblend evidence list` shows what is"
+        )
+
+    def standing(self, like: ReleaseEvidence) -> tuple[ReleaseEvidence, ...]:
+        """Evidence for the same version that is not withdrawn, the latest measurement first."""
+        return tuple(
+            entry.evidence
+            for entry in self.entries()
+            if entry.withdrawn is None and entry.evidence.version == like.version
         )
 
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -128,12 +139,16 @@ class EvidenceLedger:
             ) from error
 
 
+def _as_ledger(given: EvidenceLedger | str | PathLike[str]) -> EvidenceLedger:
+    return given if isinstance(given, EvidenceLedger) else EvidenceLedger(given)
+
+
 @frozen
 class EvidenceAdmission:
     """Admits what recorded evidence supports.
 
     Args:
-        ledger: Where the evidence is.
+        ledger: Where the evidence is, or its folder.
         policy: When it is enough.
         clock: The present, for expiry.
 
@@ -146,7 +161,7 @@ class EvidenceAdmission:
         'no evidence for this profile and version'
     """
 
-    ledger: EvidenceLedger
+    ledger: EvidenceLedger = field(converter=_as_ledger)
     policy: EvidencePolicy = field(factory=EvidencePolicy)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 

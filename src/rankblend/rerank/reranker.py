@@ -42,8 +42,8 @@ class RelevanceReranker:
     confidence, review, certainty) stays as it is. A relevance score is no certainty.
 
     Args:
-        admission: Decides; required, whatever the profile says. `EvidenceAdmission` decides by
-            recorded evidence.
+        admission: Decides; required, whatever the profile says: a function, or an object with a
+            method ``admit``. `EvidenceAdmission` decides by recorded evidence.
         timeout: Seconds the admission has, > 0. One that hangs is not asked again before it has
             answered.
         shadow: Serve the baseline, compute the reranked order beside it, and put both in the trace.
@@ -57,7 +57,9 @@ class RelevanceReranker:
         self, admission: Admission, *, timeout: float = 0.25, shadow: bool = False
     ) -> None:
         problems = []
-        if not callable(admission):
+        # An object may offer it as a method.
+        admit: Admission = getattr(admission, "admit", admission)
+        if not callable(admit):
             problems.append(
                 "admission: expected a function from AdmissionRequest to AdmissionDecision, got "
                 f"{type(admission).__name__}; EvidenceAdmission(ledger) decides by evidence"
@@ -66,7 +68,7 @@ class RelevanceReranker:
             problems.append(f"timeout: expected seconds > 0, got {timeout!r}")
         if problems:
             raise InvalidArgumentError(problems)
-        self._admission = admission
+        self._admission = admit
         self._timeout = float(timeout)
         self._shadow = shadow
         self._hanging: Future[AdmissionDecision] | None = None
@@ -84,7 +86,8 @@ class RelevanceReranker:
         if not isinstance(decision, AdmissionDecision):
             return Serving("score", "baseline: the admission gave no decision")
         if not decision.admitted:
-            reason = " ".join(decision.reason.split())[:_LONGEST_REASON]
+            told = "".join(c if c.isprintable() else " " for c in decision.reason)
+            reason = " ".join(told.split())[:_LONGEST_REASON]
             return Serving("score", f"baseline: {reason or 'not admitted'}")
         return Serving("rerank", RERANKER, evidence=decision.evidence_id)
 

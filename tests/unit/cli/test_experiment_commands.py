@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rankblend.experiment.recording import Recording
+from rankblend.profiles import load_profile
 from rankblend.rerank import EvidenceLedger
 
 TOPICS = ("refund", "travel", "garden", "music", "bank", "school")
@@ -222,13 +223,51 @@ def test_fit_writes_a_profile_that_replays(rankblend, recording, tmp_path):
     assert replayed["profiles"][0]["hash"] == told["hash"]
 
 
-def test_release_refuses_without_a_gain_and_writes_no_evidence(rankblend, recording, tmp_path):
+def test_replay_of_a_reranking_profile_says_that_its_baseline_was_measured(rankblend, recording):
+    shown = rankblend("replay", recording, "--profile", "relevance-rerank", "--json")
+    told = json.loads(shown.out)
+    plain = json.loads(
+        rankblend("replay", recording, "--profile", "relevance-baseline", "--json").out
+    )
+    reranked = json.loads(
+        rankblend("replay", recording, "--profile", "relevance-rerank", "--reranked", "--json").out
+    )
+    assert told["profiles"][0]["nDCG@10"] == plain["profiles"][0]["nDCG@10"]
+    assert told["profiles"][0]["hash"] != reranked["profiles"][0]["hash"]
+    assert reranked["profiles"][0]["hash"] == load_profile("relevance-rerank").hash
+    text = rankblend("replay", recording, "--profile", "relevance-rerank")
+    assert "its rerank score does not serve (no reranker was given)" in text.err
+
+
+def test_ablate_with_shapley_families_and_a_ledger(rankblend, recording, tmp_path):
+    page = tmp_path / "r.md"
+    done = rankblend("ablate", recording, "--plans", "signals,shapley", "--measure", "nDCG@10",
+                     "--ledger", str(tmp_path / "tried.db"), "--out", str(page))  # fmt: skip
+    assert done.code == 0, done.err
+    text = page.read_text()
+    assert "What each signal earns (Shapley values)" in text
+    assert "Leave one signal out, by family" in text
+    assert " judged |" in text
+    assert "The ledger knows" in text
+
+
+def test_gate_of_the_baseline_against_itself_is_refused(rankblend, recording):
+    result = rankblend("gate", recording, "--candidate", "default", "--baseline", "default")
+    assert result.code == 2
+    assert "is the baseline itself" in result.err
+
+
+def test_release_refuses_without_a_gain_and_remembers_the_measurement(
+    rankblend, recording, tmp_path
+):
     ledger = tmp_path / "ledger"
     result = rankblend("release", "--recording", recording, "--reranker", "relevance-rerank",
                        "--ledger", str(ledger), "--least-effect", "0.9")  # fmt: skip
     assert result.code == 3
     assert "refused: nDCG@10" in result.err
-    assert EvidenceLedger(ledger).entries() == ()
+    (entry,) = EvidenceLedger(ledger).entries()
+    assert entry.evidence.effect < 0.9
+    assert "does not admit it" in result.out
 
 
 def test_release_of_a_profile_that_does_not_rerank_is_refused(rankblend, recording, tmp_path):

@@ -138,7 +138,7 @@ def test_own_data_is_read_with_families_clusters_and_links(tmp_path):
     )
     data = load_jsonl(folder)
     assert [(q.id, dict(q.relevant), q.cluster) for q in data.queries] == [
-        ("q1", {"m1": 2.0}, "q1"),
+        ("q1", {"m1": 2.0, "m2": 0.0}, "q1"),
         ("q2", {"m2": 1.0}, "q2"),
     ]
     assert data.memories[0]["at"].isoformat() == "2024-05-01T00:00:00+00:00"

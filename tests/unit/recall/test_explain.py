@@ -358,3 +358,19 @@ def test_recall_when_shown_on_a_console_then_it_renders(memory: rb.Memory) -> No
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "refund [/red] policy" in shown
     assert "symfonic" in shown
+
+
+def test_contributions_when_nobody_asked_yet_then_two_recalls_are_equal_all_the_same(
+    memory: rb.Memory,
+) -> None:
+    memory.remember("refund policy", scope=USER, id="m", salience=0.5)
+    first, second = (
+        memory.recall("refund", scope=USER, now="2026-05-01T12:00:00Z")[0] for _ in range(2)
+    )
+    assert first == second
+    assert repr(first.contributions) == repr(dict(first.contributions))
+    assert math.fsum(first.contributions.values()) == pytest.approx(first.score, abs=1e-12)
+    other = memory.recall(
+        "refund", scope=USER, now="2026-05-01T12:00:00Z", weights={"salience": 0.9}
+    )[0]
+    assert other.contributions != first.contributions

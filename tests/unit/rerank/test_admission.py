@@ -222,3 +222,23 @@ def test_asynchronous_recall_is_reranked_too(world, opened):
 
 def _without_trace(recall: rb.Recall) -> dict[str, Any]:
     return {key: value for key, value in recall.plain().items() if key != "trace"}
+
+
+class _WithMethod:
+    def admit(self, request: AdmissionRequest) -> AdmissionDecision:
+        return AdmissionDecision(True, "e1", "as always")
+
+
+def test_object_with_an_admit_method_is_an_admission(profile):
+    serving = RelevanceReranker(_WithMethod())(profile)  # type: ignore[arg-type]
+    assert (serving.node, serving.evidence) == ("rerank", "e1")
+
+
+def test_evidence_admission_takes_a_folder(tmp_path, profile):
+    decision = EvidenceAdmission(tmp_path)(admission_request(profile))
+    assert decision.reason == "no evidence for this profile and version"
+
+
+def test_reason_with_control_characters_is_shown_without_them(profile):
+    reranker = RelevanceReranker(lambda request: AdmissionDecision(False, reason="\x1b[31mred\x07"))
+    assert reranker(profile).trace == "baseline: [31mred"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rankblend.errors import EvidenceError
+from rankblend.errors import EvidenceError, InvalidArgumentError
 from rankblend.rerank import (
     EvidenceLedger,
     EvidencePolicy,
@@ -137,3 +137,23 @@ def test_policy_tells_everything_that_speaks_against(profile, evidence_for):
     assert len(refusals) == 4
     assert "temporal" in refusals[2]
     assert EvidencePolicy().refusals(evidence_for(profile)) == ()
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [{"least_effect": -1}, {"greatest_p": 0}, {"greatest_p": 2}, {"greatest_overhead": -1}],
+)
+def test_policy_out_of_its_bounds_is_refused(bounds):
+    with pytest.raises(InvalidArgumentError, match=next(iter(bounds))):
+        EvidencePolicy(**bounds)
+
+
+def test_second_withdrawal_keeps_the_first_reason_and_names_what_stands(
+    ledger, evidence_for, profile
+):
+    old = ledger.add(evidence_for(profile))
+    new = evidence_for(profile, measured=evidence_for(profile).measured + timedelta(hours=1))
+    ledger.withdraw(ledger.add(new), reason="first")
+    ledger.withdraw(new.id, reason="second")
+    assert ledger.get(new.id).withdrawn == "first"
+    assert [each.id for each in ledger.standing(new)] == [old]

@@ -13,6 +13,7 @@ import pytest
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.stores.graph import GraphStore
+from rankblend.stores.numbered import NumberedIds
 from rankblend.stores.protocol import (
     Edge,
     Key,
@@ -30,6 +31,27 @@ def chain() -> GraphStore:
 
 
 class TestWrites:
+    def test_observe_when_ids_carry_serials_then_what_was_written_since_counts(self) -> None:
+        store, query, names = GraphStore(), ask("a"), ["a", "b", "c", "hidden", "nobody"]
+        store.add([record(name, "Paris", serial=at) for at, name in enumerate("abc")])
+        store.add([record("hidden", "Paris", scope=OTHER, serial=3)])
+
+        def seen(*serials: int) -> list[Reason]:
+            ids = NumberedIds(names, np.array(serials, dtype=np.int64))
+            codes = store.observe(query, ids, {"activation"}).reason("activation")
+            assert (
+                codes.tolist()
+                == store.observe(query, names, {"activation"}).reason("activation").tolist()
+            )
+            return [Reason(code) for code in codes.tolist()]
+
+        alone, there, none = Reason.NOT_APPLICABLE, Reason.PRESENT, Reason.UNKNOWN
+        assert seen(0, 1, 2, 3, 4) == [alone, there, there, none, none]
+        store.remove([Key(ACME, "b")])
+        assert seen(0, 1, 2, 3, 4) == [alone, none, there, none, none]
+        store.add([record("b", "Paris", serial=7), record("c", "Paris", serial=9)])
+        assert seen(0, 7, 9, 3, 4) == [alone, there, there, none, none]
+
     def test_remove_when_a_memory_goes_then_so_do_its_links_at_once(
         self, chain: GraphStore
     ) -> None:

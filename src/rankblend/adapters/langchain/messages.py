@@ -14,7 +14,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-__all__ = ["plain_message"]
+__all__ = ["plain_message", "role_of"]
 
 _ROLES = ((HumanMessage, "user"), (SystemMessage, "system"), (ToolMessage, "tool"))
 
@@ -26,7 +26,7 @@ def plain_message(message: AnyMessage | BaseMessage) -> dict[str, Any]:
         >>> plain_message(ToolMessage("no such order", tool_call_id="c", status="error"))["status"]
         'error'
     """
-    plain: dict[str, Any] = {"role": _role_of(message), "content": str(message.text)}
+    plain: dict[str, Any] = {"role": role_of(message), "content": str(message.text)}
     if isinstance(message, ToolMessage):
         plain |= {"tool_call_id": message.tool_call_id, "status": message.status}
     elif isinstance(message, AIMessage) and message.tool_calls:
@@ -41,7 +41,8 @@ def plain_message(message: AnyMessage | BaseMessage) -> dict[str, Any]:
     return plain
 
 
-def _role_of(message: BaseMessage) -> str:
+def role_of(message: BaseMessage) -> str:
+    """Its role in the shape a pipeline reads."""
     if isinstance(message, AIMessage):
         return "assistant"
     if isinstance(message, ChatMessage):

@@ -26,9 +26,9 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from rankblend.adapters.blocking import BlockingPipeline, offered_text, without_tool
-from rankblend.adapters.langchain.messages import plain_message
+from rankblend.adapters.langchain.messages import plain_message, role_of
 from rankblend.chat import CaptureQueue, ChatOptions, Exchange
-from rankblend.chat.messages import Message
+from rankblend.chat.messages import Message, leading_system_messages
 from rankblend.chat.provided import SupportsRecall
 from rankblend.relevance.scope import Scope
 
@@ -192,12 +192,16 @@ class ProcedureMiddleware(AgentMiddleware[ProcedureState, Any]):
         return {"rankblend_run": self._runs.open(run)}
 
     def _offering(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        """The request with the offer after its system message, which is not in its messages."""
+        """The request with the offer after its leading system messages.
+
+        The agent's own system prompt is not among the messages and comes before all of them.
+        """
         run = self._runs.get(cast("ProcedureState", request.state).get("rankblend_run"))
         if run is None or run.offer is None:
             return request
         messages: Sequence[AnyMessage] = request.messages
-        return request.override(messages=[run.offer, *messages])
+        leading = leading_system_messages([{"role": role_of(message)} for message in messages])
+        return request.override(messages=[*messages[:leading], run.offer, *messages[leading:]])
 
 
 def _new(state: ProcedureState, run: _Run) -> Iterator[Message]:

@@ -25,7 +25,8 @@ class JudgedQuery:
         id: Unique in the data set.
         text: The question.
         scope: Where it is asked.
-        relevant: Id of a memory → gain > 0; everything else counts as 0.
+        relevant: Id of a memory → gain ≥ 0. Everything else counts as 0, but is not judged, which
+            ``Judged@k`` tells apart.
         family: Kind of question, for slices.
         cluster: What it shares with other queries (a conversation, a scenario): queries of one
             cluster are not independent, and intervals resample whole clusters.

@@ -65,7 +65,7 @@ def load_jsonl(path: str | PathLike[str]) -> Dataset:
     if problems:
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise InvalidArgumentError("; ".join(problems[:_SHOWN]) + more)
-    judged = tuple(query for query in queries if query.relevant)
+    judged = tuple(query for query in queries if any(query.relevant.values()))
     return Dataset(
         folder.resolve().name,
         "your own",
@@ -144,7 +144,7 @@ def _query(
         line["id"],
         line["text"],
         scope,
-        {identifier: float(gain) for identifier, gain in gains.items() if gain > 0},
+        {identifier: float(gain) for identifier, gain in gains.items()},
         str(line.get("family", "")),
         str(line.get("cluster", line["id"])),
         now,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.files import write_whole
 
 __all__ = ["read_qrels", "read_run", "write_run"]
 
@@ -75,7 +76,7 @@ def write_run(
         for query, documents in rankings.items()
         for rank, document in enumerate(documents, 1)
     ]
-    Path(path).write_text("".join(lines), encoding="utf-8")
+    write_whole(path, "".join(lines))
 
 
 def _gain(parts: list[str]) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -188,8 +189,10 @@ def mask_evidence(regime: Regime, candidates: Candidates) -> Candidates:
 
 def _draws(key: str, ids: Sequence[str]) -> NDArray[np.float64]:
     """float64, shape (n,), in [0, 1): one number an id, always the same one for this key."""
-    digests = (
-        hashlib.blake2b(identifier.encode(), digest_size=8, key=key.encode()[:64]).digest()
-        for identifier in ids
-    )
-    return np.array([(int.from_bytes(digest) >> 11) / 2.0**53 for digest in digests], np.float64)
+    return np.array([_draw(key, identifier) for identifier in ids], np.float64)
+
+
+@lru_cache(maxsize=2**17)  # every query of a recording meets the same memories
+def _draw(key: str, identifier: str) -> float:
+    digest = hashlib.blake2b(identifier.encode(), digest_size=8, key=key.encode()[:64]).digest()
+    return float((int.from_bytes(digest) >> 11) / 2.0**53)

@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from attrs import asdict, evolve, field, fields, frozen
 
 from rankblend.errors import RecordingError
 from rankblend.experiment.datasets import Dataset
+from rankblend.version import SCORING_VERSION
 
 __all__ = ["FORMAT", "Manifest", "RecordedStore", "dataset_hash"]
 
@@ -59,6 +61,7 @@ class Manifest:
         now: When queries without a time of their own were asked, seconds since the epoch.
         arguments: Further arguments of every recall, as JSON text.
         rankblend: Version that recorded.
+        scoring_version: Of the arithmetic that recorded.
     """
 
     dataset: str
@@ -77,6 +80,7 @@ class Manifest:
     now: float
     arguments: str
     rankblend: str
+    scoring_version: int = SCORING_VERSION
 
     def to_json(self) -> str:
         """As JSON text, with the version of the format."""
@@ -98,7 +102,9 @@ class Manifest:
                 )
             data["stores"] = tuple(map(_read_store, data["stores"]))
             data["seedings"] = tuple(tuple(names) for names in data["seedings"])
-            return cls(**{entry.name: data[entry.name] for entry in fields(cls)})
+            return cls(
+                **{entry.name: data[entry.name] for entry in fields(cls) if entry.name in data}
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, RecordingError):
                 raise
@@ -144,6 +150,8 @@ def dataset_hash(dataset: Dataset) -> str:
     add(dataset.name, dataset.reach)
     for memory in dataset.memories:
         add({name: value for name, value in memory.items() if name != "vector"})
+        if memory.get("vector") is not None:
+            digest.update(np.asarray(memory["vector"], np.float32).tobytes())
     for scope, links in dataset.links.items():
         add(str(scope), [dict(link) for link in links])
     for query in dataset.queries:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ import numpy as np
 from rankblend.errors import RecordingError
 from rankblend.experiment.recording.arrow import CANDIDATES, import_pyarrow, with_memories
 from rankblend.experiment.recording.manifest import Manifest
+from rankblend.files import whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -148,15 +147,8 @@ def _own(lists: Any) -> Any:
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file so that it is there whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    """Write a file so that it is there whole, and on the disk, or not at all."""
+    with whole(path) as partial, partial.open("wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())

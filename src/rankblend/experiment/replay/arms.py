@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError, RankblendError
 from rankblend.experiment.plans.plan import Arm, Plan
@@ -45,6 +45,13 @@ class Run:
     def profile(self) -> RankingProfile:
         """The recipe."""
         return self.arm.profile
+
+    @property
+    def hash(self) -> str:
+        """What decides the rankings: without its rerank score an arm is the baseline's."""
+        if self.node == "rerank" or self.profile.reranking == "baseline":
+            return self.arm.hash
+        return evolve(self.arm, profile=evolve(self.profile, reranking="baseline")).hash
 
     @property
     def root(self) -> Node:
@@ -103,16 +110,20 @@ def prepare(
         try:
             if key not in demands:
                 demands[key] = demand_of(profile, manifest, without_stores=arm.without_stores)
-            node = "score"
-            if profile.reranking == "relevance" and reranker is not None:
-                node = reranker(profile).node
+            node, remarks = "score", demands[key].notes
+            if profile.reranking == "relevance":
+                serving = None if reranker is None else reranker(profile)
+                node = "score" if serving is None else serving.node
+                if node == "score":
+                    why = "no reranker was given" if serving is None else serving.trace
+                    remarks = (*remarks, f"its rerank score does not serve ({why})")
         except RankblendError as error:
             first = first or error
             refused[arm.name] = str(error)
             continue
         runs.append(Run(number, arm, demands[key], node))
-        if demands[key].notes:
-            notes[arm.name] = demands[key].notes
+        if remarks:
+            notes[arm.name] = remarks
     if first is not None and not runs:
         raise first
     return runs, refused, notes

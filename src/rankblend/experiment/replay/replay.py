@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from rankblend.errors import MissingDependencyError
 from rankblend.experiment.measures import Measure, parse_measures
+from rankblend.experiment.plans import Arm
 from rankblend.experiment.recording import Recording
-from rankblend.experiment.replay.arms import Arms, prepare, read_arms
+from rankblend.experiment.replay.arms import Arms, Run, prepare, read_arms
 from rankblend.experiment.replay.batches import batches
 from rankblend.experiment.replay.blocks import BlockResult, Work, run_block
 from rankblend.experiment.results import Results
@@ -91,7 +92,7 @@ def replay(
     empty[stopped] = False
     return Results(
         arms=tuple(arm.name for arm in arms),
-        hashes=tuple(arm.hash for arm in arms),
+        hashes=_hashes(arms, runs),
         queries=recording.ids,
         clusters=recording.clusters,
         families=recording.families,
@@ -109,6 +110,11 @@ def _check(top: object, n_jobs: object) -> None:
     problems.integer("top", 0 if top is None else top, least=1)
     problems.integer("n_jobs", 1 if n_jobs == -1 else 0 if n_jobs is None else n_jobs, least=1)
     problems.raise_if_any()
+
+
+def _hashes(arms: Sequence[Arm], runs: Iterable[Run]) -> tuple[str, ...]:
+    run = {each.number: each.hash for each in runs}
+    return tuple(run.get(number, arm.hash) for number, arm in enumerate(arms))
 
 
 def _results(recording: Recording, work: Work, n_jobs: int) -> Iterator[BlockResult]:

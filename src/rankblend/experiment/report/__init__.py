@@ -6,6 +6,7 @@ from rankblend.experiment.report.plots import heat_map, interval_plot, line_plot
 from rankblend.experiment.report.report import Report, Section, Table, p_value
 from rankblend.experiment.report.sections import (
     comparison_section,
+    judged_measures,
     manifest_section,
     reading_section,
     shapley_section,
@@ -19,6 +20,7 @@ __all__ = [
     "comparison_section",
     "heat_map",
     "interval_plot",
+    "judged_measures",
     "line_plot",
     "manifest_section",
     "p_value",

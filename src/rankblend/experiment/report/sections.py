@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rankblend.experiment.inference import Comparison, Contrast
@@ -14,6 +14,7 @@ from rankblend.experiment.slices import Slice
 
 __all__ = [
     "comparison_section",
+    "judged_measures",
     "manifest_section",
     "reading_section",
     "shapley_section",
@@ -33,7 +34,7 @@ _MANIFEST = (
     ("reach", "reach"),
     ("depth", "proposals a store"),
     ("scoring_version", "scoring version"),
-    ("version", "rankblend"),
+    ("rankblend", "rankblend"),
 )
 
 
@@ -53,6 +54,7 @@ def comparison_section(
     title: str,
     text: tuple[str, ...] = (),
     arms: Collection[str] | None = None,
+    results: Results | None = None,
 ) -> Section:
     """Arms against their baselines, by each measure: a table, and a figure a measure.
 
@@ -61,6 +63,7 @@ def comparison_section(
         title: The heading.
         text: Paragraphs below it.
         arms: Show only these; None for all.
+        results: With `judged_measures`, to show how much of each result was judged.
     """
     wanted = [c for c in comparison if arms is None or c.arm in arms]
     ran = [contrast for contrast in wanted if contrast.not_run is None]
@@ -76,12 +79,15 @@ def comparison_section(
             c.effect,
             f"{c.wins}/{c.ties}/{c.losses}",
             c.empty,
+            c.coverage,
+            _judged_share(results, c),
         )
         for c in ran
     ]
     columns = (
         "measure", "arm", "against", "value", "difference",
         f"{comparison.confidence:.0%} interval", "p", "effect d", "wins/ties/losses", "empty",
+        "coverage", "judged",
     )  # fmt: skip
     tables = [Table(columns, rows)]
     not_run = {c.arm: c.not_run for c in wanted if c.not_run is not None}
@@ -124,9 +130,24 @@ def reading_section(comparison: Comparison, results: Results) -> Section:
             f"of {comparison.family} rows (max-T). With so many units no p can be below "
             f"{p_value(comparison.smallest_p)}.{tried}",
             "Intervals are not corrected for the number of rows: judge one row by its interval, "
-            "and a choice among many by p. nDCG has linear gains and log2 discounts." + narrow,
+            "and a choice among many by p. Coverage: mean share of the score's weight whose signal "
+            "was present; judged: share of the first k results that have a judgment. nDCG has linear gains and log2 discounts."
+            + narrow,
         ),
     )
+
+
+def judged_measures(measures: Iterable[str]) -> tuple[str, ...]:
+    """``Judged@k`` for each cutoff k among some measures, to be measured beside them."""
+    cutoffs = dict.fromkeys(name.rpartition("@")[2] for name in measures if "@" in name)
+    return tuple(f"Judged@{cutoff}" for cutoff in cutoffs if cutoff.isdigit())
+
+
+def _judged_share(results: Results | None, contrast: Contrast) -> float | None:
+    name = f"Judged@{contrast.measure.rpartition('@')[2]}"
+    if results is None or name not in results.values:
+        return None
+    return float(results.mean(name)[results.arm(contrast.arm)])
 
 
 def slices_section(slices: Sequence[Slice], *, measure: str, title: str = "By family") -> Section:
