@@ -205,8 +205,11 @@ def test_recall_when_a_plain_embedder_throws_then_unavailable_with_its_type() ->
     assert found.detail == "Broken"
 
 
-def test_recall_when_the_embedder_returns_nothing_then_unavailable_without_detail() -> None:
-    found = fails_to_recall({"embedder": lambda texts: None}, ReasonletUnavailableError)
+@pytest.mark.parametrize("nothing", [None, [], [[]], (), np.zeros((0, 3)), np.zeros((1, 0))])
+def test_recall_when_the_embedder_returns_nothing_then_unavailable_without_detail(
+    nothing: Any,
+) -> None:
+    found = fails_to_recall({"embedder": lambda texts: nothing}, ReasonletUnavailableError)
     assert found.detail is None
 
 

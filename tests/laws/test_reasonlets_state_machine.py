@@ -333,8 +333,13 @@ class ReasonletMachine(RuleBasedStateMachine):
         own = {i for i, p in self.model.items() if (p.scope, p.subject) == (scope, subject)}
         runs = [r for i in own for r in self.model[i].runs.values()]
         detached = 0
+        families = {self.model[id_].family for id_ in own}
         for id_ in own:
             del self.model[id_]
+        for family in families - self.model.keys():
+            left = {i: p for i, p in self.model.items() if p.family == family}
+            for made in left.values():
+                made.family = min(left)
         for made in self.model.values():
             if made.parent in own:
                 made.parent, detached = None, detached + 1

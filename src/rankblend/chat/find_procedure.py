@@ -9,11 +9,10 @@ from typing import Any
 from attrs import field, frozen
 
 from rankblend.chat.options import positive_problems
-from rankblend.reasonlets.checks import read_duration
 from rankblend.chat.procedures import matches_as_json
 from rankblend.chat.provided import SupportsRecall, blocking_problems
 from rankblend.chat.recalling import ask
-from rankblend.reasonlets.checks import read_scope, scope_problems, unit_problems
+from rankblend.reasonlets.checks import read_duration, read_scope, scope_problems, unit_problems
 from rankblend.reasonlets.dependency import Said
 from rankblend.reasonlets.errors import raise_invalid
 from rankblend.reasonlets.reasonlet import ReasonletMatch

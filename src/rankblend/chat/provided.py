@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from rankblend.recall.asking import in_thread
 from rankblend.reasonlets.capture import Capture
 from rankblend.reasonlets.dependency import Down, Said, is_async
 from rankblend.reasonlets.reasonlet import ReasonletMatch, Receipt
+from rankblend.recall.asking import in_thread
 from rankblend.relevance.scope import Scope
 
 __all__ = ["Provided", "SupportsOffer", "SupportsRecall", "SupportsRemember", "blocking_problems"]

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Self
 
 from rankblend.chat.options import positive_problems
-from rankblend.reasonlets.checks import read_duration
 from rankblend.chat.provided import Provided, SupportsRemember
 from rankblend.chat.telemetry import CAPTURES
 from rankblend.reasonlets.capture import Capture
+from rankblend.reasonlets.checks import read_duration
 from rankblend.reasonlets.dependency import Down, Refused, consult
 from rankblend.reasonlets.errors import raise_invalid
 

@@ -10,7 +10,9 @@ import typer
 
 from rankblend.cli.embedder import HELP, embedder_for
 from rankblend.embedders import Embedder
+from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import RankingProfile, load_profile
+from rankblend.reasonlets import ReasonletOptions
 from rankblend.recall import Memory, stored_embedder
 from rankblend.relevance.scope import Scope
 
@@ -20,8 +22,11 @@ __all__ = ["mcp"]
 def mcp(
     db: Annotated[Path, typer.Option("--db", help="The memory file; created when missing.")],
     scope: Annotated[
-        str, typer.Option("--scope", help="Whose memories and procedures; clients cannot leave it.")
-    ],
+        str | None,
+        typer.Option(
+            "--scope", help="Whose memories and procedures; clients cannot leave it. Required."
+        ),
+    ] = None,
     allow_below: Annotated[
         bool, typer.Option("--allow-below", help="Let a call name a place below the scope.")
     ] = False,
@@ -29,21 +34,36 @@ def mcp(
         str, typer.Option("--profile", help="A preset, or a path to a .toml.")
     ] = "default",
     embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+    min_similarity: Annotated[
+        float,
+        typer.Option("--min-similarity", help="find_procedure leaves out less similar questions."),
+    ] = ReasonletOptions().min_similarity,
 ) -> None:
     """Serve a memory file to agents: MCP over standard input and output.
 
     Tools: recall, remember, explain, find_procedure, record_outcome. Who starts the server says
     whose memory it is; a client sees that scope and nothing beside it.
     """
+    if scope is None:
+        raise InvalidArgumentError(
+            "--scope: required, there is no default; it says whose memory is served, e.g. "
+            "--scope tenant:acme"
+        )
     where = Scope.parse(scope)
+    options = ReasonletOptions(min_similarity=min_similarity)
     recipe = load_profile(profile)
-    asyncio.run(
-        _serve(db, where, recipe, embedder_for(embedder, stored_embedder(db)), below=allow_below)
-    )
+    asker = embedder_for(embedder, stored_embedder(db))
+    asyncio.run(_serve(db, where, recipe, asker, options, below=allow_below))
 
 
 async def _serve(
-    db: Path, scope: Scope, profile: RankingProfile, embedder: Embedder | None, *, below: bool
+    db: Path,
+    scope: Scope,
+    profile: RankingProfile,
+    embedder: Embedder | None,
+    options: ReasonletOptions,
+    *,
+    below: bool,
 ) -> None:
     from rankblend.adapters.mcp import MemoryTools, serve
     from rankblend.reasonlets import ReasonletMemory, SqliteReasonletStore
@@ -53,5 +73,5 @@ async def _serve(
             await serve(MemoryTools(memory, None, scope, allow_below=below))
             return
         store = SqliteReasonletStore.open(db)
-        async with ReasonletMemory(embedder, store) as procedures:
+        async with ReasonletMemory(embedder, store, options=options) as procedures:
             await serve(MemoryTools(memory, procedures, scope, allow_below=below))

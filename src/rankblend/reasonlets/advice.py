@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -114,7 +114,7 @@ class Advice:
         if not isinstance(answer, Said):
             code = answer.code if isinstance(answer, Refused) else answer.kind
             raise ReasonletUnavailableError("embedder", code)
-        if answer.value is None:
+        if _is_nothing(answer.value):
             raise ReasonletUnavailableError("embedder")
         vector, problem = _usable(question, answer.value, dimension)
         if vector is None:
@@ -164,6 +164,18 @@ def _valid(what: str, value: object, kind: type[_V]) -> _V:
     if problems:
         raise ReasonletAdapterError(what, problems[0])
     return value
+
+
+def _is_nothing(vectors: object) -> bool:
+    """Whether an embedder returned no number at all: None, no row, or one row without any."""
+    if vectors is None:
+        return True
+    if not isinstance(vectors, Sized) or isinstance(vectors, str | bytes | Mapping):
+        return False
+    if len(vectors) != 1:
+        return len(vectors) == 0
+    (row,) = vectors if isinstance(vectors, Iterable) else (None,)
+    return isinstance(row, Sized) and len(row) == 0
 
 
 def _usable(

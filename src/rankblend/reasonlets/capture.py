@@ -25,6 +25,7 @@ from rankblend.reasonlets.checks import (
     unit_problems,
 )
 from rankblend.reasonlets.graph import Graph
+from rankblend.reasonlets.pickling import PicklesByFields
 from rankblend.relevance.scope import Scope
 
 __all__ = [
@@ -75,7 +76,7 @@ class Outcome:
 
 
 @frozen
-class Provenance:
+class Provenance(PicklesByFields):
     """Where a procedure or a run comes from.
 
     Args:

@@ -18,7 +18,7 @@ argument, or the message of another exception.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rankblend.errors import InvalidArgumentError, RankblendError
 
@@ -48,7 +48,23 @@ CODES = frozenset(
 )
 
 
-class ReasonletError(RankblendError):
+class _RestorableError(RankblendError):
+    """Comes out of a pickle or a copy as it went in, whatever its constructor asks for."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, dict(vars(self)))
+
+
+def _restored(
+    kind: type[BaseException], arguments: tuple[object, ...], attributes: dict[str, object]
+) -> BaseException:
+    made = kind.__new__(kind, *arguments)
+    made.args = arguments
+    vars(made).update(attributes)
+    return made
+
+
+class ReasonletError(_RestorableError):
     """Something the caller can act on; ``code`` says what.
 
     Attributes:
@@ -58,7 +74,7 @@ class ReasonletError(RankblendError):
     code: ClassVar[str]
 
 
-class ReasonletValidationError(InvalidArgumentError, ReasonletError):
+class ReasonletValidationError(ReasonletError, InvalidArgumentError):
     """What was given cannot be used; every problem is listed, nothing was done.
 
     Attributes:
@@ -126,7 +142,7 @@ class CaptureBlockedError(ReasonletError, PermissionError):
         super().__init__(f"the capture was blocked by {detector!r}; nothing was stored")
 
 
-class ReasonletAdapterError(RankblendError, RuntimeError):
+class ReasonletAdapterError(_RestorableError, RuntimeError):
     """An adapter broke its contract: a bug to be fixed in it, not a condition to be handled.
 
     Attributes:

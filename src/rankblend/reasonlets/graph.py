@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import field, frozen
 
 from rankblend.profiles import canonical_hash, canonical_json
 from rankblend.reasonlets.checks import json_problem, text_problems
 from rankblend.reasonlets.errors import ReasonletValidationError
+from rankblend.reasonlets.pickling import PicklesByFields
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -67,7 +68,7 @@ def _sequence(value: Any) -> Any:
 
 
 @frozen
-class Node:
+class Node(PicklesByFields):
     """One step.
 
     Args:
@@ -91,7 +92,7 @@ class Node:
 
 
 @frozen
-class Edge:
+class Edge(PicklesByFields):
     """A directed connection between two steps.
 
     Args:
@@ -112,7 +113,7 @@ class Edge:
 
 
 @frozen(slots=False)
-class Graph:
+class Graph(PicklesByFields):
     """A procedure: steps and the directed edges between them.
 
     Constructing one checks nothing, so that `validate` can report everything at once; a memory
@@ -241,6 +242,9 @@ class Graph:
         return from_networkx(graph)
 
 
+_Part = TypeVar("_Part", Node, Edge)
+
+
 def graph_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the plain form."""
     text = files("rankblend.reasonlets").joinpath("graph.schema.json").read_text(encoding="utf-8")
@@ -261,23 +265,10 @@ def _problems(graph: Graph) -> Iterator[str]:
     if graph.schema_version != SCHEMA_VERSION or isinstance(graph.schema_version, bool):
         yield f"schema_version: expected {SCHEMA_VERSION}"
     yield from _property_problems("properties", graph.properties)
-    counted: tuple[tuple[str, object, type, int], ...] = (
-        ("nodes", graph.nodes, Node, MAX_NODES),
-        ("edges", graph.edges, Edge, MAX_EDGES),
-    )
-    for name, items, kind, most in counted:
-        if not isinstance(items, tuple):
-            yield f"{name}: expected a sequence of {kind.__name__}, got {type(items).__name__}"
-            return
-        if len(items) > most:
-            yield f"{name}: expected at most {most:,}, got {len(items):,}"
-            return
-        wrong = [at for at, item in enumerate(items) if type(item) is not kind]
-        if wrong:
-            yield from (f"{name}[{at}]: expected a {kind.__name__}" for at in wrong)
-            return
+    nodes = yield from _kind_problems("nodes", graph.nodes, Node, MAX_NODES)
+    edges = yield from _kind_problems("edges", graph.edges, Edge, MAX_EDGES)
     first: dict[str, int] = {}
-    for at, node in enumerate(graph.nodes):
+    for at, node in nodes:
         yield from text_problems(f"nodes[{at}].id", node.id, limit=None)
         yield from text_problems(f"nodes[{at}].type", node.type, limit=None)
         for name, text in (("name", node.name), ("tool", node.tool)):
@@ -287,7 +278,7 @@ def _problems(graph: Graph) -> Iterator[str]:
         identifier: object = node.id
         if isinstance(identifier, str) and first.setdefault(identifier, at) != at:
             yield f"nodes[{at}].id: the same id as nodes[{first[identifier]}]"
-    for at, edge in enumerate(graph.edges):
+    for at, edge in edges:
         ends: tuple[tuple[str, object], ...] = (("from", edge.source), ("to", edge.target))
         for name, end in ends:
             if not isinstance(end, str) or end not in first:
@@ -295,6 +286,23 @@ def _problems(graph: Graph) -> Iterator[str]:
         where = f"edges[{at}].condition"
         yield from text_problems(where, edge.condition, limit=None, optional=True, blank=True)
         yield from _property_problems(f"edges[{at}].properties", edge.properties)
+
+
+def _kind_problems(
+    name: str, items: object, kind: type[_Part], most: int
+) -> Generator[str, None, list[tuple[int, _Part]]]:
+    """Problems of a sequence of nodes or edges; returns those there are, with their positions."""
+    if not isinstance(items, tuple):
+        yield f"{name}: expected a sequence of {kind.__name__}, got {type(items).__name__}"
+        return []
+    if len(items) > most:
+        yield f"{name}: expected at most {most:,}, got {len(items):,}"
+    yield from (
+        f"{name}[{at}]: expected a {kind.__name__}"
+        for at, item in enumerate(items)
+        if type(item) is not kind
+    )
+    return [(at, item) for at, item in enumerate(items) if type(item) is kind]
 
 
 def _property_problems(where: str, properties: object) -> Iterator[str]:

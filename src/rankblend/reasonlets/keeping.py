@@ -130,7 +130,7 @@ class KeptReasonlets:
         return await stored(self.store.erase_subject(where, subject_id, purge=purge))
 
     async def rebuild_judged_counters(self) -> int:
-        """Count judged runs anew from the runs still stored; returns how many procedures changed.
+        """Count judged runs anew from the runs still stored; returns how many procedures differed.
 
         Runs that were pruned then count as the agent's word only.
         """

@@ -62,7 +62,9 @@ class ReasonletOptions:
     candidate_pool: int = 20
     top: int = 3
     min_intent_confidence: float = 0.7
-    evaluation_timeout: timedelta | None = field(default=timedelta(seconds=30), converter=read_duration)
+    evaluation_timeout: timedelta | None = field(
+        default=timedelta(seconds=30), converter=read_duration
+    )
     guard_timeout: timedelta | None = field(default=timedelta(seconds=10), converter=read_duration)
     require_review: bool = False
     scope_blend: ScopeBlend = field(factory=ScopeBlend)

@@ -15,6 +15,7 @@ import base64
 import binascii
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,7 +26,7 @@ from attrs import asdict, evolve
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError
-from rankblend.reasonlets.capture import Outcome, Provenance, id_problems, question_problems
+from rankblend.reasonlets.capture import Outcome, Provenance, question_problems
 from rankblend.reasonlets.checks import (
     MAX_INTENT,
     MAX_NAME,
@@ -35,6 +36,7 @@ from rankblend.reasonlets.checks import (
 )
 from rankblend.reasonlets.errors import ReasonletValidationError
 from rankblend.reasonlets.graph import Graph
+from rankblend.reasonlets.identifiers import is_id
 from rankblend.reasonlets.reasonlet import Feedback, Metrics, Reasonlet, Status
 from rankblend.reasonlets.selector import is_sound
 from rankblend.reasonlets.store.protocol import Counts, Entry, Run, StoredRun
@@ -46,6 +48,7 @@ __all__ = ["SCHEMA_VERSION", "read_entries", "write_entries"]
 
 SCHEMA_VERSION = 1
 _SHOWN_PROBLEMS = 20
+_VERSION = re.compile(r"1\.(0|[1-9][0-9]{0,8})")
 T = TypeVar("T")
 
 
@@ -78,14 +81,18 @@ def read_entries(path: str | os.PathLike[str]) -> list[Entry]:
             break
         elif kind == "reasonlet":
             entry = _read(_entry, line, where, problems)
-            if entry is not None:
+            if entry is not None and entry.reasonlet.id in entries:
+                problems.append(f"{where}: id: on an earlier line, too")
+            elif entry is not None:
                 entries[entry.reasonlet.id] = entry
+                problems += (f"{where}: {told}" for told in _lineage_problems(entry, entries))
         elif kind == "run":
             stored = _read(_run, line, where, problems)
-            if stored is not None and line.get("reasonlet") in entries:
-                runs.setdefault(line["reasonlet"], []).append(stored)
+            owner = line.get("reasonlet")
+            if not isinstance(owner, str) or owner not in entries:
+                problems.append(f"{where}: reasonlet: expected the id of one before this line")
             elif stored is not None:
-                problems.append(f"{where}: reasonlet: none before this line")
+                runs.setdefault(owner, []).append(stored)
         else:
             problems.append(f"{where}: type: expected reasonlets, reasonlet or run")
     if problems:
@@ -193,16 +200,15 @@ def _entry(line: Mapping[str, Any]) -> Entry:
     graph = Graph.from_plain(line["graph"])
     provenance = _provenance(line["provenance"])
     scope: Any = read_scope(line["scope"])
-    minor = str(line["version"]).removeprefix("1.")
+    version = line["version"]
     problems = [
         *scope_problems("scope", scope),
         *question_problems("question", line["question"]),
         *text_problems("intent", line["intent"], limit=MAX_INTENT),
         *text_problems("name", line["name"], limit=MAX_NAME),
-        *id_problems("id", line["id"]),
-        *id_problems("family", line["family"]),
-        *id_problems("parent_id", line.get("parent_id"), optional=True),
-        *(["version: expected 1.0, 1.1, …"] if not minor.isdecimal() else []),
+        *_id_problems(line, "id", "family"),
+        *(_id_problems(line, "parent_id") if line.get("parent_id") is not None else ()),
+        *(["version: expected 1.0, 1.1, …"] if not _is_version(version) else []),
         *(["status: unknown"] if line["status"] not in set(Status) else []),
     ]
     pruned = Counts(**line.get("pruned", {}))
@@ -218,7 +224,7 @@ def _entry(line: Mapping[str, Any]) -> Entry:
         graph,
         line["intent"],
         line["name"],
-        line["version"],
+        version,
         line["family"],
         line.get("parent_id"),
         provenance,
@@ -233,6 +239,27 @@ def _entry(line: Mapping[str, Any]) -> Entry:
     return Entry(made, _vector(line["vector"]), pruned, times[0], times[1], ())
 
 
+def _id_problems(line: Mapping[str, Any], *names: str) -> Iterator[str]:
+    for name in names:
+        if not is_id(line[name]):
+            yield f"{name}: expected a UUIDv7 in lower case"
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, str) and _VERSION.fullmatch(value) is not None
+
+
+def _lineage_problems(entry: Entry, entries: Mapping[str, Entry]) -> Iterator[str]:
+    """Problems of a parent. One is always older than its versions, so that no cycle can be."""
+    made = entry.reasonlet
+    if made.parent_id is None:
+        return
+    if made.parent_id >= made.id:
+        yield "parent_id: expected the id of an older one"
+    elif made.parent_id in entries and entries[made.parent_id].reasonlet.family != made.family:
+        yield "parent_id: of another family"
+
+
 def _run(line: Mapping[str, Any]) -> StoredRun:
     seconds = line.get("seconds")
     duration = None if seconds is None else timedelta(seconds=seconds)
@@ -240,7 +267,7 @@ def _run(line: Mapping[str, Any]) -> StoredRun:
     feedback = None if line.get("feedback") is None else Feedback(**line["feedback"])
     evaluator = line.get("evaluator")
     problems = [
-        *id_problems("id", line["id"]),
+        *_id_problems(line, "id"),
         *outcome.validate(),
         *(feedback.validate() if feedback is not None else ()),
         *(["evaluator: expected true or false"] if evaluator not in (None, True, False) else []),

@@ -21,7 +21,7 @@ class ProcedureStore:
     """What a `ReasonletStore` knows, told to a `Memory`: cosine, runs, and the age of the last run.
 
     A memory shows what its catalog holds, so the active procedures are written there, as memories
-    of the layer ``procedure`` whose text is name, version and id; `publish` keeps them so. With
+    of the layer ``procedure`` whose text is the tools, the version and the id (nobody's words); `publish` keeps them so. With
     `ProcedureStore.layers` nothing else contributes to them: similarity, success rate and
     freshness are present, all other signals are absent. Counts are read from the reasonlet store
     with every recall, and what is no longer active there is neither proposed nor observed.
@@ -57,6 +57,8 @@ class ProcedureStore:
     def publish(self, memory: Memory) -> tuple[int, int]:
         """Write the active procedures into the memory this store belongs to, and forget the others.
 
+        A copy holds the vector of its question, so after an erasure this has to be called, too.
+
         Returns:
             How many were added, and how many were forgotten.
         """
@@ -72,7 +74,7 @@ class ProcedureStore:
                 "scope": each.reasonlet.scope,
                 "layer": LAYER,
                 # Its own text for each: procedures of one name are not duplicates of one another.
-                "text": f"{each.reasonlet.name}\n{each.reasonlet.version} {each.reasonlet.id}",
+                "text": f"{_tools(each)}\n{each.reasonlet.version} {each.reasonlet.id}",
                 "vector": each.vector,
                 "at": each.reasonlet.created,
                 "metadata": {"intent": each.reasonlet.intent, "version": each.reasonlet.version},
@@ -128,6 +130,11 @@ class ProcedureStore:
 
     def _active(self, ids: Sequence[str]) -> Sequence[Candidate | None]:
         return self._loop.run(self._store.lookup(list(ids))) if ids else ()
+
+
+def _tools(entry: Entry) -> str:
+    """Its tools in the order written: not its name, which may be somebody's question."""
+    return " → ".join(node.tool for node in entry.reasonlet.graph.nodes if node.tool) or LAYER
 
 
 def _is_active(entry: Entry) -> bool:

@@ -82,7 +82,7 @@ class Reasonlet:
         question, graph: What it answered, and how.
         intent, name: As resolved when it was remembered.
         version: ``1.0``, or ``1.1``, ``1.2``, … of its family.
-        family: Shared by all versions of one procedure: the id of the first.
+        family: Shared by all versions of one procedure: the id of the first that is not erased.
         parent_id: What it is a version of; None for a root.
         provenance: Where it comes from.
         status: Whether it may be recalled.

@@ -82,6 +82,7 @@ class ReasonletLifecycleTests(ReasonletStoreHooks):
                 assert await store.erase_subject(SCOPE, "ana", purge=True) == expected
             (kept,) = [each.reasonlet for each in await store.dump()]
             assert (kept.id, kept.parent_id, kept.version) == (child.id, None, "1.1")
+            assert kept.family == child.id  # the id of what was erased is nowhere
             assert (kept.metrics.runs, kept.metrics.last_run.timestamp()) == (1, 50.0)
 
         self.with_store(test)

@@ -127,6 +127,23 @@ def test_agent_when_a_procedure_is_known_then_every_model_call_of_the_run_is_off
         assert asked[2].content == QUESTION
 
 
+def test_offer_when_the_messages_begin_with_system_messages_then_it_comes_after_them() -> None:
+    model = _model(AIMessage("Refunded."))
+    rules = [SystemMessage("Be kind."), ChatMessage("Be brief.", role="developer")]
+
+    async def main() -> None:
+        async with await _learnt() as memory:
+            middleware = ProcedureMiddleware(memory, queue=Captured(), options=HERE)
+            asked: Any = {"messages": [*rules, HumanMessage(QUESTION)]}
+            await _agent(model, middleware).ainvoke(asked)
+
+    asyncio.run(main())
+    said = [message.content for message in model.asked[0]]
+    assert said[:2] == ["Be kind.", "Be brief."]
+    assert "orders.get (id)" in said[2]
+    assert said[3:] == [QUESTION]
+
+
 def test_agent_when_done_then_it_is_captured_whole_with_what_was_offered_as_its_parent() -> None:
     queue = Captured()
 

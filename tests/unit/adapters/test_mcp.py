@@ -280,7 +280,9 @@ def test_server_when_its_input_ends_then_it_closes_the_file_and_ends(db: Path) -
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        ([], "--scope: required"),
         (["--scope", "no scope"], "expected kind:id"),
+        ([*SCOPED, "--min-similarity", "2"], "min_similarity"),
         ([*SCOPED, "--profile", "defualt"], 'did you mean "default"?'),
         ([*SCOPED, "--embedder", "nobody"], "--embedder: expected"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,13 @@ import pytest
 from attrs import define
 from chat_world import REPLY, SCOPE, Captured, Emitted, Model, OtherMemory, embed, said, user
 
-from rankblend.chat import ChatOptions, ReasonletChat
-from rankblend.reasonlets import ReasonletMemory
+from rankblend import Memory
+from rankblend.chat import CaptureQueue, ChatOptions, FindProcedure, ReasonletChat
+from rankblend.reasonlets import (
+    ReasonletMemory,
+    ReasonletValidationError,
+    SyncReasonletMemory,
+)
 
 Telemetry = Callable[[], Emitted]
 
@@ -132,3 +138,62 @@ def test_queue_when_it_raises_on_an_offer_then_the_answer_is_returned_and_one_ex
     )
     assert run(chat, [user()]) == [REPLY]
     assert emitted().captures == {("exception", "BufferError"): 1}
+
+
+def test_memory_factory_when_it_hangs_then_the_call_goes_on_and_it_is_made_once(
+    emitted: Telemetry,
+) -> None:
+    over, model, made = threading.Event(), Model(), []
+
+    def make() -> OtherMemory:
+        made.append(threading.current_thread())
+        over.wait(5)
+        return OtherMemory(list)
+
+    async def main() -> None:
+        chosen = ChatOptions(SCOPE, capture=False, recall_timeout=0.001)
+        chat = ReasonletChat(model, make, options=chosen)
+        for _ in range(2):
+            assert await chat([user()]) == REPLY
+        assert emitted().recalls == {("timeout", "TimeoutError"): 2}
+        over.set()
+        made[0].join(5)
+        assert await ReasonletChat(model, make, options=ChatOptions(SCOPE, capture=False))([user()])
+        assert emitted().recalls == {("empty",): 1}
+
+    asyncio.run(main())
+    assert len(made) == 2  # one for each chat
+    assert threading.current_thread() not in made
+
+
+def test_memory_when_it_raises_a_time_out_of_its_own_then_that_is_an_exception(
+    emitted: Telemetry,
+) -> None:
+    def raises() -> None:
+        raise TimeoutError
+
+    chosen = ChatOptions(SCOPE, capture=False)
+    run(ReasonletChat(Model(), OtherMemory(raises), options=chosen), [user()])
+    run(ReasonletChat(Model(), Factory([TimeoutError()]), options=chosen), [user()])
+    assert emitted().recalls == {("exception", "TimeoutError"): 2}
+
+
+@pytest.mark.parametrize("kind", ["façade", "Memory"])
+def test_memory_when_its_methods_wait_then_it_is_refused_with_the_remedy(
+    kind: str, emitted: Telemetry
+) -> None:
+    with (
+        SyncReasonletMemory(ReasonletMemory(embed)) as facade,
+        Memory.open(":memory:") as other,
+    ):
+        memory: Any = facade if kind == "façade" else other
+        for make in (
+            lambda: ReasonletChat(Model(), memory, options=ChatOptions(capture=False)),
+            lambda: CaptureQueue(memory),
+            lambda: FindProcedure(memory, SCOPE),
+        ):
+            with pytest.raises(ReasonletValidationError, match="not its sync façade"):
+                make()
+        chosen = ChatOptions(SCOPE, capture=False)
+        assert run(ReasonletChat(Model(), lambda: memory, options=chosen), [user()]) == [REPLY]
+        assert emitted().recalls == {("exception", "TypeError"): 1}

@@ -105,6 +105,17 @@ class TestAnswer:
         tool = FindProcedure(OtherMemory(asyncio.Event().wait), SCOPE, timeout=0.001)
         assert asyncio.run(tool(QUESTION)) == '{"error":"unavailable"}'
 
+    def test_look_up_when_whoever_is_told_of_it_fails_then_unavailable(self) -> None:
+        def broken(matches: Any) -> None:
+            raise RuntimeError("secret")
+
+        async def main() -> str:
+            async with ReasonletMemory(embed) as memory:
+                await remember(memory, REPLY)
+                return await FindProcedure(memory, SCOPE, found=broken)(QUESTION)
+
+        assert asyncio.run(main()) == '{"error":"unavailable"}'
+
     def test_tool_when_declared_then_in_the_shape_of_the_chat_api(self) -> None:
         definition = FindProcedure(ReasonletMemory(embed), SCOPE).definition
         assert definition["type"] == "function"

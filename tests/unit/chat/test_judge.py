@@ -28,6 +28,7 @@ from rankblend.chat import (
     ReasonletChat,
     transcript_to_capture,
 )
+from rankblend.chat.pipeline import is_bypassed
 from rankblend.reasonlets import (
     ReasonletMemory,
     ReasonletNotFoundError,
@@ -134,6 +135,23 @@ def test_judge_when_it_uses_the_very_chat_it_judges_for_then_its_calls_pass_unco
     told = emitted()
     assert told.recalls == {("empty",): 1}
     assert told.captures == {("remembered",): 1}  # nothing of the judge's own call
+
+
+def test_judge_when_its_callable_waits_then_away_from_the_loop_and_inside_the_bypass() -> None:
+    seen = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        def wait(messages: Any) -> Any:
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(5)  # needs the loop
+            seen.append(is_bypassed())
+            return YES
+
+        assert (await ChatEvaluator(wait)("q", "a")).success
+
+    asyncio.run(main())
+    assert seen == [True]
 
 
 def test_bypass_when_the_judgement_is_over_then_calls_are_seen_again() -> None:

@@ -215,6 +215,16 @@ class TestScope:
         ]
         assert model.asked == []
 
+    @pytest.mark.parametrize(("scope", "capture"), [(None, True), (SCOPE, False)])
+    def test_call_when_nothing_is_captured_of_it_then_its_subject_is_not_looked_at(
+        self, scope: str | None, capture: bool
+    ) -> None:
+        model, messages = Model(), [user()]
+        chosen = ChatOptions(capture=capture)
+        chat = ReasonletChat(model, ReasonletMemory(embed), queue=Captured(), options=chosen)
+        assert asyncio.run(chat(messages, scope=scope, subject_id="x" * 10_000)) == REPLY
+        assert model.asked[0] is messages
+
     def test_subject_when_given_then_it_ends_in_the_provenance(self) -> None:
         queue = Captured()
         chat = ReasonletChat(

@@ -54,10 +54,10 @@ def test_steps_when_they_are_on_a_cycle_then_they_come_last_as_written() -> None
     assert order("a", "aa") == "a"
 
 
-def test_step_when_it_calls_no_tool_then_its_name_else_its_type_is_shown() -> None:
+def test_step_when_it_calls_no_tool_then_its_type_is_shown_and_never_its_name() -> None:
     nodes = [
         Node("1", "tool", name="first", tool="pay"),
-        Node("2", "decision", name="Is it paid?"),
+        Node("2", "decision", name="Has Ana of 12 High Street paid?"),
         Node("3", "answer"),
         Node("4", "tool", tool="odd", properties={"mnemosyne.arguments": "secret"}),
         Node("5", "tool", tool="mixed", properties={"mnemosyne.arguments": ["a", 7]}),
@@ -65,7 +65,7 @@ def test_step_when_it_calls_no_tool_then_its_name_else_its_type_is_shown() -> No
     shown = [(step.tool, step.arguments) for step in steps_of(Graph(nodes))]
     assert shown == [
         ("pay", ()),
-        ("Is it paid?", ()),
+        ("decision", ()),
         ("answer", ()),
         ("odd", ()),
         ("mixed", ("a",)),

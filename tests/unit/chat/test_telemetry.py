@@ -152,6 +152,9 @@ async def chats() -> None:
         async with CaptureQueue(broken, capacity=1) as small:
             chat = ReasonletChat(Model(), broken, queue=small, options=ChatOptions(SCOPE))
             await asyncio.gather(chat([user()]), chat([user()]))  # dropped_full
+    options = ChatOptions(SCOPE, capture=False, recall_timeout=0.001)
+    hanging = OtherMemory(asyncio.Event().wait)
+    await ReasonletChat(Model(), hanging, options=options)([user()])  # timeout
 
 
 @pytest.fixture

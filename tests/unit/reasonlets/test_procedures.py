@@ -66,7 +66,7 @@ def test_recall_when_procedures_take_part_then_three_signals_are_present_and_no_
     found = world.memory.recall("How do I refund?", scope="tenant:acme/user:7")
     assert set(found.ids) == {refund, "policy"}
     match = next(match for match in found if match.memory.id == refund)
-    assert match.memory.text.startswith("refund an order\n1.0 ")
+    assert match.memory.text.startswith("procedure\n1.0 ")
     assert set(match.signals.present()) <= {"similarity", "success_rate", "freshness"}
     world.now += timedelta(days=30)
     ranked = world.memory.recall("How do I refund?", scope="tenant:acme", profile="mnemosyne")

@@ -174,6 +174,11 @@ class InMemoryReasonletStore:
             feedback = sum(count_feedback(kept.runs.values()) for kept in own)
             for kept in own:
                 self._delete(kept)
+            for family in {kept.definition.family for kept in own} - self._kept.keys():
+                left = list(self._versions(family))
+                oldest = min((kept.definition.id for kept in left), default=family)
+                for kept in left:
+                    kept.change(family=oldest)
             detached = [k for k in self._within(scope) if k.definition.parent_id in gone]
             for kept in detached:
                 kept.change(parent_id=None)
@@ -234,7 +239,7 @@ class InMemoryReasonletStore:
             check_entries(
                 entries,
                 self._dimension,
-                {each.id: each.scope for each in there},
+                {each.id: (each.scope, each.family) for each in there},
                 {(each.family, each.version) for each in there},
                 set(self._owner),
             )

@@ -12,6 +12,7 @@ from rankblend.reasonlets.errors import (
     ReasonletConflictError,
     ReasonletNotFoundError,
     ReasonletUnavailableError,
+    ReasonletValidationError,
 )
 from rankblend.reasonlets.store.protocol import Entry
 from rankblend.relevance.scope import Scope
@@ -34,7 +35,7 @@ def check_dimension(dimension: int | None, vector: NDArray[np.float32]) -> None:
 def check_entries(
     entries: Sequence[Entry],
     dimension: int | None,
-    scopes: Mapping[str, Scope],
+    there: Mapping[str, tuple[Scope, str]],
     versions: AbstractSet[tuple[str, str]],
     executions: AbstractSet[str],
 ) -> None:
@@ -43,7 +44,7 @@ def check_entries(
     Args:
         entries: What is to be added.
         dimension: Length of the stored vectors; None: while there is none.
-        scopes: Id → scope of the procedures that are stored.
+        there: Id → scope and family of the procedures that are stored.
         versions: Their (family, version).
         executions: Ids of their runs.
 
@@ -51,16 +52,17 @@ def check_entries(
         ReasonletUnavailableError: Vectors of another length.
         ReasonletConflictError: An id, a version or an execution is there already, or comes twice.
         ReasonletNotFoundError: A parent is neither stored nor among the entries, in the same scope.
+        ReasonletValidationError: A parent is of another family.
     """
     for entry in entries:
         dimension = len(entry.vector) if dimension is None else dimension
         check_dimension(dimension, entry.vector)
     made = [entry.reasonlet for entry in entries]
     runs = [stored.id for entry in entries for stored in entry.runs]
-    known = {**scopes, **{each.id: each.scope for each in made}}
+    known = {**there, **{each.id: (each.scope, each.family) for each in made}}
     numbers = {*versions, *((each.family, each.version) for each in made)}
     if (
-        len(known) < len(scopes) + len(made)
+        len(known) < len(there) + len(made)
         or len(numbers) < len(versions) + len(made)
         or len({*executions, *runs}) < len(executions) + len(runs)
     ):
@@ -68,5 +70,10 @@ def check_entries(
             "already stored", "import into a store that holds none of these procedures"
         )
     for each in made:
-        if each.parent_id is not None and known.get(each.parent_id) != each.scope:
+        if each.parent_id is None:
+            continue
+        scope, family = known.get(each.parent_id, (None, None))
+        if scope != each.scope:
             raise ReasonletNotFoundError("parent")
+        if family != each.family:
+            raise ReasonletValidationError(["parent_id: of another family"])

@@ -287,7 +287,8 @@ class ReasonletStore(Protocol):
     async def erase_subject(self, scope: Scope, subject_id: str, *, purge: bool) -> Erased:
         """Erase a person from a scope: their procedures, and their runs of others'.
 
-        Counters move back with the runs. Versions of an erased parent become roots. What has no run
+        Counters move back with the runs. Versions of an erased parent become roots, and
+        a family whose first procedure goes is called after the oldest left. What has no run
         left counts its creation as its last run.
 
         Args:
@@ -298,7 +299,7 @@ class ReasonletStore(Protocol):
         ...
 
     async def rebuild_judged_counters(self) -> int:
-        """Count the judged runs anew from the runs still stored; returns how many counts changed.
+        """Count the judged runs anew from the runs still stored; returns how many rows differed.
 
         Pruned runs then count as the agent's word only.
         """

@@ -11,6 +11,12 @@ from rankblend.relevance.scope import Scope
 
 __all__ = ["erase_subject", "prune", "rebuild_judged_counters"]
 
+_COUNTERS = """
+    SELECT serial, runs, successes, judged_runs, judged_successes, last_run, last_success,
+        pruned_judged_runs, pruned_judged_successes
+    FROM reasonlets ORDER BY serial
+"""
+
 
 def prune(
     connection: Connection, scope: Scope | None, before: float | None, keep: int | None
@@ -66,9 +72,14 @@ def erase_subject(connection: Connection, scope: Scope, subject_id: str) -> Eras
         asked,
     )
     reasonlets = _rows(
-        connection, "SELECT serial FROM reasonlets WHERE scope = ? AND subject_id = ?", asked
+        connection,
+        "SELECT serial, family FROM reasonlets WHERE scope = ? AND subject_id = ?",
+        asked,
     )
-    connection.executemany("DELETE FROM reasonlets WHERE serial = ?", reasonlets)
+    connection.executemany(
+        "DELETE FROM reasonlets WHERE serial = ?", [(serial,) for serial, _ in reasonlets]
+    )
+    _rename_families(connection, {family for _, family in reasonlets})
     elsewhere = _rows(
         connection,
         "SELECT r.id, r.utility IS NOT NULL, r.reasonlet FROM reasonlet_runs AS r"
@@ -85,13 +96,28 @@ def erase_subject(connection: Connection, scope: Scope, subject_id: str) -> Eras
 
 def rebuild_judged_counters(connection: Connection) -> int:
     """See `ReasonletStore.rebuild_judged_counters`."""
-    changed = _rows(
-        connection,
-        "SELECT serial FROM reasonlets WHERE pruned_judged_runs > 0 OR pruned_judged_successes > 0",
-    )
+    before = _rows(connection, _COUNTERS)
     connection.execute("UPDATE reasonlets SET pruned_judged_runs = 0, pruned_judged_successes = 0")
-    recount(connection, [row[0] for row in changed])
-    return len(changed)
+    recount(connection, [row[0] for row in before])
+    after = _rows(connection, _COUNTERS)
+    return sum(old != new for old, new in zip(before, after, strict=True))
+
+
+def _rename_families(connection: Connection, families: set[str]) -> None:
+    """Call families whose first procedure is gone after the oldest that is left."""
+    for family in sorted(families):
+        connection.execute(
+            "UPDATE reasonlets SET family = :oldest WHERE family = :family"
+            " AND NOT EXISTS (SELECT 1 FROM reasonlets WHERE id = :family)",
+            {"family": family, "oldest": _oldest(connection, family)},
+        )
+
+
+def _oldest(connection: Connection, family: str) -> str | None:
+    oldest: str | None = _rows(
+        connection, "SELECT min(id) FROM reasonlets WHERE family = ?", (family,)
+    )[0][0]
+    return oldest
 
 
 def _rows(

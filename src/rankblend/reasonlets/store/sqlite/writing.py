@@ -176,7 +176,7 @@ def load(connection: Connection, entries: Sequence[Entry]) -> None:
     check_entries(
         entries,
         stored_dimension(connection),
-        {row[0]: scopes(row[1]) for row in there},
+        {row[0]: (scopes(row[1]), row[2]) for row in there},
         {(row[2], f"1.{row[3]}") for row in there},
         {row[0] for row in connection.execute("SELECT id FROM reasonlet_runs")},
     )
