@@ -251,7 +251,9 @@ def test_hops_when_capped_then_the_same_nodes_are_opened_as_by_the_twin(
     )
     seed = next(iter(graph))
     query = StoreQuery("", (SCOPES[0],), seeds=(Seed(seed),))
-    expected, cut = capped_hops(graph, {seed: 1.0}, frontier_cap=frontier_cap, degree_cut=degree_cut)
+    expected, cut = capped_hops(
+        graph, {seed: 1.0}, frontier_cap=frontier_cap, degree_cut=degree_cut
+    )
     asked = [name for name in names if name in graph and name != seed]
     got = store.observe(query, asked, {"hops"}).columns["hops"].tolist()
     missed = math.nan if cut else math.inf

@@ -182,5 +182,7 @@ def _all(memory: rb.Memory, query: str) -> list[rb.Match]:
 
 
 def _relevance(match: rb.Match) -> float:
-    strongest = [getattr(match.signals, name, None) for name in ("coverage", "structured", "similarity")]
+    strongest = [
+        getattr(match.signals, name, None) for name in ("coverage", "structured", "similarity")
+    ]
     return max((value for value in strongest if value is not None), default=0.0)

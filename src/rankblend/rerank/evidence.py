@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from attrs import asdict, field, fields, frozen
@@ -130,7 +131,7 @@ class ReleaseEvidence:
         if problems:
             raise EvidenceError(problems)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The first 16 hex digits of the hash of all of it: an edited file has another id."""
         return canonical_hash(self.plain())[:16]
@@ -171,7 +172,7 @@ class ReleaseEvidence:
         """Whether this was measured for exactly what is asked."""
         return self.version == request
 
-    @property
+    @cached_property
     def version(self) -> AdmissionRequest:
         """What was measured."""
         return AdmissionRequest(

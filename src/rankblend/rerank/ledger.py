@@ -39,6 +39,7 @@ class LedgerEntry:
 @frozen(eq=False)
 class _Contents:
     entries: Mapping[str, LedgerEntry]
+    latest_first: tuple[LedgerEntry, ...]
     unreadable: Mapping[str, str]
 
 
@@ -110,10 +111,7 @@ class EvidenceLedger:
 
     def entries(self) -> tuple[LedgerEntry, ...]:
         """Everything readable, the latest measurement first."""
-        found = self._contents().entries.values()
-        return tuple(
-            sorted(found, key=lambda e: (e.evidence.measured, e.evidence.id), reverse=True)
-        )
+        return self._contents().latest_first
 
     def unreadable(self) -> Mapping[str, str]:
         """Id → why its file counts for nothing."""
@@ -223,7 +221,10 @@ def _load(folder: Path, names: list[str]) -> _Contents:
             unreadable[identifier] = "was changed after it was written"
             continue
         entries[identifier] = LedgerEntry(evidence, withdrawn.get(identifier))
-    return _Contents(entries, unreadable)
+    latest_first = sorted(
+        entries.values(), key=lambda e: (e.evidence.measured, e.evidence.id), reverse=True
+    )
+    return _Contents(entries, tuple(latest_first), unreadable)
 
 
 def _reason(path: Path) -> str:

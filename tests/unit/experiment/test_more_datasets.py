@@ -156,7 +156,7 @@ def test_own_data_tells_every_problem_with_its_line(tmp_path):
         [
             {"id": "q1", "text": "?", "scope": "nonsense", "relevant": ["m9"], "now": None},
             {"id": "q2", "text": "?", "scope": "tenant:a", "relevant": {"m1": -1}},
-            {"id": "q3", "text": "?", "scope": "tenant:a", "relevant": [], "relevent": []},
+            {"id": "q3", "text": "?", "scope": "tenant:a", "relevant": [], "extra": []},
         ],
     )
     with pytest.raises(InvalidArgumentError) as caught:
@@ -169,6 +169,6 @@ def test_own_data_tells_every_problem_with_its_line(tmp_path):
         "queries.jsonl line 1: relevant: 1 ids are in no memory, first 'm9'",
         "queries.jsonl line 1: scope level 1",
         "queries.jsonl line 2: relevant: expected finite gains",
-        "queries.jsonl line 3: unknown relevent",
+        "queries.jsonl line 3: unknown extra",
     ]:
         assert part in told

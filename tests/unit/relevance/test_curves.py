@@ -105,7 +105,7 @@ def test_parse_curve_when_written_in_another_unit_or_order_then_equal() -> None:
         ),
         (
             {"power": {"p": "high"}},
-            "curve.power.p: expected a finite number in (0, inf), got \"high\"",
+            'curve.power.p: expected a finite number in (0, inf), got "high"',
         ),
         (
             {"clip": {"low": 1}},
