@@ -66,7 +66,7 @@ def scope_study(
             "at distance 0, shared ones at distance 1, amid those of all other conversations. By "
             "chance alone half of the answers are near: a hierarchy in which what is near is more "
             "often right would favour blending more, one in which it is not less.",
-            f"Differences in {MEASURE} to mode `off`, by where the relevant memories lie. `*`: "
+            f"Differences in {MEASURE} to mode `off`, with one embedder, by where the relevant memories lie. `*`: "
             "p < .05, corrected over the modes and places of a data set and construction.",
         ),
         (_table(found),),

@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "adapter": (raising(ReasonletAdapterError("store", SECRET)),
                 ("exception", "ReasonletAdapterError")),
     "throws": (raising(RuntimeError(SECRET)), ("exception", "RuntimeError")),
-    "times out": (raising(TimeoutError(SECRET)), ("timeout", "TimeoutError")),
+    "raises a time-out of its own": (raising(TimeoutError(SECRET)), ("exception", "TimeoutError")),
     "cancels itself": (raising(asyncio.CancelledError(SECRET)), ("exception", "CancelledError")),
     "hangs": (hang, ("timeout", "TimeoutError")),
     "hangs for good": (hang_for_good, ("timeout", "TimeoutError")),

@@ -11,7 +11,7 @@ from rankblend.profiles.tree import plain_profile
 from rankblend.relevance.composers import Node, node_inputs
 from rankblend.relevance.missing import plain_missing
 
-__all__ = ["covers", "profile_differences"]
+__all__ = ["covers", "profile_differences", "told_at"]
 
 _NODES, _SIGNALS, _EVIDENCE = "nodes", "signals", "evidence"
 
@@ -57,6 +57,26 @@ def covers(studied: Iterable[str], path: str) -> bool:
         ):
             return True
     return False
+
+
+def told_at(path: str) -> str:
+    """The path at which `profile_differences` tells a change that `revise` makes at ``path``.
+
+    Differences are told by whole curves, policies and options, so a parameter within one shows
+    there: ``signals.recency.curve.half_life.days`` as ``signals.recency.curve``, ``score.k`` as
+    ``score.options``.
+    """
+    names = path.split(".")
+    if names[0] in ("score", "rerank", _NODES):
+        at = 2 if names[0] == _NODES else 1
+        part = names[at] if len(names) > at else None
+        if part in (None, "weights"):
+            return path
+        if part == "of":
+            return ".".join([*names[:at], "weights"])
+        known = ("compose", "missing", "absent")
+        return ".".join([*names[:at], part if part in known else "options"])
+    return ".".join(names[: 3 if names[0] == _SIGNALS else 2])
 
 
 def _values(profile: RankingProfile) -> dict[tuple[str, ...], Any]:

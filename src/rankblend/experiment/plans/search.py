@@ -7,6 +7,7 @@ from typing import Any
 
 from rankblend.errors import InvalidArgumentError, MissingDependencyError, ProfileError
 from rankblend.experiment.plans.edit import revise
+from rankblend.experiment.plans.paths import told_at
 from rankblend.experiment.plans.plan import Arm, Plan
 from rankblend.experiment.plans.variants import Range
 from rankblend.profiles import RankingProfile
@@ -69,7 +70,7 @@ def guided_search(
             made.setdefault(candidate.hash, (candidate.name, candidate))
     made.pop(profile.hash, None)
     arms = [Arm(name, candidate) for name, candidate in made.values()]
-    return Plan(Arm(profile.name, profile), arms, tuple(space), skipped=skipped)
+    return Plan(Arm(profile.name, profile), arms, map(told_at, space), skipped=skipped)
 
 
 def _suggest(trial: Any, path: str, values: Range | Sequence[object]) -> object:

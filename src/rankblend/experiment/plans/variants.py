@@ -10,6 +10,7 @@ from attrs import frozen
 
 from rankblend.errors import InvalidArgumentError, ProfileError
 from rankblend.experiment.plans.edit import nodes_in_use, revise
+from rankblend.experiment.plans.paths import told_at
 from rankblend.experiment.plans.plan import Arm, Plan
 from rankblend.profiles import RankingProfile
 from rankblend.relevance.blend import ScopeBlendMode
@@ -161,7 +162,7 @@ def _plan(
         if made.hash not in known:
             known.add(made.hash)
             arms.append(Arm(name, made))
-    return Plan(Arm(profile.name, profile), arms, tuple(studied), skipped=skipped)
+    return Plan(Arm(profile.name, profile), arms, map(told_at, studied), skipped=skipped)
 
 
 def _named(policy: MissingPolicy) -> str:

@@ -187,6 +187,17 @@ def test_grid_when_made_then_every_point_but_the_baseline_s():
         grid(DEFAULT, {"pool.size": range(1, 20_000)})
 
 
+def test_grid_when_a_part_of_a_curve_a_policy_or_an_option_varies_then_nothing_is_confounded():
+    curve = {"signals.keyword.curve.saturation.c": [3, 12], "score.weights.words": [0.5]}
+    assert [arm.changed for arm in grid(DEFAULT, curve).arms] == [
+        ("score.weights.words", "signals.keyword.curve")
+    ] * 2
+    prior = grid(rb.load_profile("default-sparse"), {"score.missing.shrink.prior": [0.1, 0.3]})
+    assert [arm.changed for arm in prior.arms] == [("score.missing",)] * 2
+    k = grid(rb.load_profile("rrf"), {"score.k": [10, 100]})
+    assert [arm.changed for arm in k.arms] == [("score.options",)] * 2
+
+
 def test_grid_when_a_point_is_invalid_then_skipped_with_the_reason():
     plan = grid(DEFAULT, {"score.weights.similarity": [-1.0, 0.5]})
     assert len(plan.arms) == 1
