@@ -40,25 +40,30 @@ READING = (
     "the same conditions, on τ² zero and shrinking win where vectors are missing. Our default is "
     "the better one on the mean of the cells, not everywhere.",
     "**Where lists are cut, absence is evidence.** A store that was asked for its best and did not "
-    "name a memory has said something about it. There renormalizing, our default, is the worst "
-    "choice in every cell, and zero is the right one. This is not a corner: it is what every "
-    "system does that fuses cut result lists. Asking every store about every candidate repairs "
-    "it; against cutting *with* zero it gains little, and that clearly only on LoCoMo.",
+    "name a memory has said something about it. There zero beats renormalizing, our default, in "
+    "every cell, and by a lot. This is not a corner: it is what every system does that fuses cut "
+    "result lists. Asking every store about every candidate repairs it; against cutting *with* "
+    "zero it gains little, clearly so on LoCoMo at every depth and else in two of eighteen cells.",
     "**Shrinking towards a prior is no cure for all.** `shrink(.2, .5)`, which the preset "
-    "`default-sparse` uses because an earlier prototype had measured it best, gains on MuSiQue and "
-    "τ² and costs on LoCoMo and BFCL, even where everything was observed. It keeps lone hits "
-    "down where a curve is mis-scaled and one signal alone is near 1 for everybody; the better "
-    "remedy is the right scale.",
-    "**Links help where they mean something.** Entities shared by passages earn as much as the "
-    "words on MuSiQue; *next turn* links earn nothing on LoCoMo and take away on BFCL.",
+    "`default-sparse` uses because an earlier prototype had measured it best, gains where every "
+    "store lacks some memories. Where only vectors are missing it gains on MuSiQue and τ² and "
+    "costs on LoCoMo and BFCL, where it costs even with everything observed. With a mis-scaled "
+    "curve it keeps lone hits down everywhere, which pays on MuSiQue and τ² and not on the other "
+    "two; the better remedy is the right scale.",
+    "**Recency costs on LoCoMo at every weight tried**, less with a long half-life: most answers "
+    "lie months back. An earlier prototype had found a weight of .1 neutral; it is not.",
+    "**Links help where they mean something.** Entities shared by passages earn about as much as "
+    "the words on MuSiQue. *Next turn* links earn nothing on LoCoMo, and less than nothing on BFCL "
+    "beside few other signals; leaving them out of the whole profile changes nothing clear there.",
     "**Blending needs a hierarchy in which nearness tells.** In ours it does not, by construction: "
     "an answer is as likely shared as near. Then a half-life of one level and backfill lose far "
     "more on what is shared than they gain on what is near, and a half-life of four levels costs "
-    "about nothing. Under backfill nothing shared reaches the first ten while ten near memories "
+    "little or nothing. Under backfill nothing shared reaches the first ten while ten near memories "
     "are there, whatever they say.",
-    "**The weights of `default` can be bettered by fitting** on LoCoMo and τ², on clusters never "
-    "seen; what is best differs so much between the sets (almost only words on LoCoMo, mostly the "
-    "vector on MuSiQue) that no fixed weights serve all of them.",
+    "**The weights of `default` can be bettered by fitting** on LoCoMo, τ² and, with MiniLM, on "
+    "MuSiQue, on clusters never seen. On MuSiQue and τ² even uniform weights reach more than ours; "
+    "on LoCoMo and BFCL far less. What is best differs so much between the sets (nearly only words "
+    "on LoCoMo, mostly the vector on MuSiQue) that no fixed weights serve all of them.",
     "**Success rates predict**, and part of that is the kind of task: within a kind the AUC is "
     "lower, and within kind and earlier hand-overs its interval reaches chance. With 50 tasks of "
     "one agent no finer statement is possible.",

@@ -75,17 +75,19 @@ def _values(found: Sequence[_Measured]) -> Table:
     for each in found:
         fitted, given, uniform = each.fit.held_out.mean(MEASURE)
         against = {c.baseline: c for c in each.fit.comparison if c.arm == "fitted"}
+        uniform_to_given = next(c for c in each.fit.comparison if c.arm == "uniform")
         rows.append(
             (
                 each.subject.title, each.subject.embedder, decimals(fitted), decimals(given),
                 decimals(uniform), contrast_cell(against["given"]),
-                contrast_cell(against["uniform"]), decimals(each.fit.seen), each.fit.tried,
+                contrast_cell(against["uniform"]), contrast_cell(uniform_to_given),
+                decimals(each.fit.seen), each.fit.tried,
                 len(each.subject.recording), each.subject.clusters,
             )
         )  # fmt: skip
     return Table(
         ("data set", "embedder", "fitted", "given", "uniform", "fitted − given",
-         "fitted − uniform", "seen", "weightings tried", "queries", "clusters"),
+         "fitted − uniform", "uniform − given", "seen", "weightings tried", "queries", "clusters"),
         rows,
     )  # fmt: skip
 
