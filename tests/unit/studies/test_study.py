@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from studies import absence, observing, reproductions, scopes, signals, study, success, weights
 from studies.earlier import preset_study
 from studies.outcome import Outcome
+from studies.replays import measured
 from studies.subjects import Subject, few_queries, load_subject, studied_profile
 
 from rankblend.experiment.datasets import load_dataset
@@ -72,6 +73,23 @@ def test_subject_when_recorded_already_then_the_file_is_used_and_another_slice_m
     assert load(2).recording.path.stat().st_mtime_ns == written
     (tmp_path / "bfcl-wordllama.rec").write_bytes(b"rubbish")
     assert len(load(1).recording) == 1
+
+
+def test_measured_when_asked_again_then_it_is_read_and_a_broken_file_is_made_anew(
+    subject: Subject,
+) -> None:
+    arms = {"studied": studied_profile()}
+    first = measured(subject, arms)
+    folder = subject.recording.path.with_name("results")
+    made = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    again = measured(subject, arms)
+    assert again.values["nDCG@10"].tolist() == first.values["nDCG@10"].tolist()
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == made
+    measured(subject, arms, top=10)
+    assert len(list(folder.iterdir())) == len(made) + 1
+    for path in folder.iterdir():
+        path.write_text("rubbish", encoding="utf-8")
+    assert measured(subject, arms).to_json() == first.to_json()
 
 
 def test_signal_study_when_run_then_shapley_values_sum_to_the_whole(subject: Subject) -> None:
