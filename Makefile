@@ -30,7 +30,7 @@ $(VENV)/check.stamp: pyproject.toml $(VENV)/test.stamp
 demo: $(VENV)/demo.stamp  ## The main job on one screen: four layers, one explained ranking.
 	@$(BIN)/rankblend demo
 
-test: $(VENV)/test.stamp  ## The fast tests (under a minute); SLOW=1 for all of them.
+test: $(VENV)/test.stamp  ## The fast tests (two to three minutes on 2 cores); SLOW=1 for all of them.
 	$(BIN)/python -m pytest --numprocesses 2 $(if $(SLOW),,-m 'not slow') $(ARGS)
 
 check: $(VENV)/check.stamp  ## Style, types, layers, spelling, all tests with coverage, examples.
@@ -39,7 +39,8 @@ check: $(VENV)/check.stamp  ## Style, types, layers, spelling, all tests with co
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
-	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-fail-under=90 $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 -m 'not slow' --cov --cov-fail-under=90 $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 -m slow $(ARGS)
 
 format: $(VENV)/check.stamp  ## Format the code.
 	$(BIN)/ruff check --fix .
