@@ -10,6 +10,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -193,7 +194,11 @@ def test_propose_when_nothing_is_capped_then_the_twins_memories_by_activation(nu
     expected = {name: twin.activation(name) for name in nodes}
     proposed = list(store.propose(query, 100))
     assert set(proposed) == {name for name, value in expected.items() if value > 0}
-    values = store.observe(query, proposed, {"activation"}).columns["activation"].tolist()
+    values = (
+        store.observe(evolve(query, wanted=frozenset({"activation"})), proposed)
+        .columns["activation"]
+        .tolist()
+    )
     assert list(zip(values, proposed, strict=True)) == sorted(
         zip(values, proposed, strict=True), key=lambda pair: (-pair[0], pair[1])
     )
@@ -255,6 +260,6 @@ def test_hops_when_capped_then_the_same_nodes_are_opened_as_by_the_twin(
         graph, {seed: 1.0}, frontier_cap=frontier_cap, degree_cut=degree_cut
     )
     asked = [name for name in names if name in graph and name != seed]
-    got = store.observe(query, asked, {"hops"}).columns["hops"].tolist()
+    got = store.observe(evolve(query, wanted=frozenset({"hops"})), asked).columns["hops"].tolist()
     missed = math.nan if cut else math.inf
     np.testing.assert_array_equal(got, [expected.get(name, missed) for name in asked])

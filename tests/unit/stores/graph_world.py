@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attrs import evolve
+
 from rankblend.relevance.scope import Scope
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.protocol import Key, Link, Reason, Record, Seed, StoreQuery
@@ -26,11 +28,14 @@ def ask(
 
 
 def evidence(store: GraphStore, query: StoreQuery, name: str, *ids: str) -> list[float]:
-    return store.observe(query, ids, {name}).columns[name].tolist()
+    return store.observe(evolve(query, wanted=frozenset({name})), ids).columns[name].tolist()
 
 
 def reasons(store: GraphStore, query: StoreQuery, name: str, *ids: str) -> list[Reason]:
-    return [Reason(code) for code in store.observe(query, ids, {name}).reason(name)]
+    return [
+        Reason(code)
+        for code in store.observe(evolve(query, wanted=frozenset({name})), ids).reason(name)
+    ]
 
 
 def make_chain() -> GraphStore:

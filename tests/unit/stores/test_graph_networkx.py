@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from attrs import evolve
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Memory
@@ -64,7 +65,9 @@ def test_add_networkx_when_walked_then_memories_are_reached() -> None:
     store.add([Record(Key(ACME, "m"), "", links=(Link("Paris"),))])
     store.add_networkx(nx.Graph([("France", "Paris")]), scope=ACME)
     query = StoreQuery("", (ACME,), seeds=(Seed("France"),))
-    assert store.observe(query, ["m"], {"hops"}).columns["hops"].tolist() == [2.0]
+    assert store.observe(evolve(query, wanted=frozenset({"hops"})), ["m"]).columns[
+        "hops"
+    ].tolist() == [2.0]
 
 
 @pytest.mark.parametrize("bad", [nx.path_graph(3), nx.Graph([("a", " ")])])
@@ -119,7 +122,9 @@ def test_to_networkx_when_brought_to_a_fresh_store_then_hops_agree() -> None:
     copy.add_networkx(store.to_networkx(), scope=ACME)
     query = StoreQuery("", (ACME,), seeds=(Seed("a"),))
     for one in (store, copy):
-        assert one.observe(query, ["b"], {"hops"}).columns["hops"].tolist() == [2.0]
+        assert one.observe(evolve(query, wanted=frozenset({"hops"})), ["b"]).columns[
+            "hops"
+        ].tolist() == [2.0]
 
 
 def test_attributes_when_edges_are_replaced_or_rows_compacted_then_they_follow(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.relevance.evidence import lookup_evidence
@@ -46,7 +47,7 @@ class TestContract:
     def test_observe_when_some_are_wanted_then_the_others_are_left_out(
         self, chain: GraphStore
     ) -> None:
-        observed = chain.observe(ask("a"), ["b"], {"hops", "cosine"})
+        observed = chain.observe(evolve(ask("a"), wanted=frozenset({"hops", "cosine"})), ["b"])
         assert list(observed.columns) == ["hops"]
         assert chain._snapshots.built == 0
 
@@ -110,11 +111,12 @@ class TestContract:
     def test_import_when_nothing_is_asked_then_no_engine_is_loaded(self) -> None:
         code = (
             "import sys, rankblend.stores.graph as g\n"
+            "from attrs import evolve\n"
             "from rankblend.stores.protocol import Edge, Edge, Seed, StoreQuery\n"
             "from rankblend.relevance.scope import Scope\n"
             "s = g.GraphStore(); q = StoreQuery('x', (Scope.parse('a:1'),), seeds=(Seed('b'),))\n"
             "s.add_edges([Edge('a:1', 'b', 'c')]); s.propose(q, 3)\n"
-            "s.observe(q, ['b'], {'hops', 'activation'})\n"
+            "s.observe(evolve(q, wanted=frozenset({'hops', 'activation'})), ['b'])\n"
             "print({'networkx', 'scipy', 'faiss', 'sqlite3'} & set(sys.modules))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

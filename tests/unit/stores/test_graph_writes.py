@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.stores.graph import GraphStore
@@ -38,10 +39,14 @@ class TestWrites:
 
         def seen(*serials: int) -> list[Reason]:
             ids = NumberedIds(names, np.array(serials, dtype=np.int64))
-            codes = store.observe(query, ids, {"activation"}).reason("activation")
+            codes = store.observe(evolve(query, wanted=frozenset({"activation"})), ids).reason(
+                "activation"
+            )
             assert (
                 codes.tolist()
-                == store.observe(query, names, {"activation"}).reason("activation").tolist()
+                == store.observe(evolve(query, wanted=frozenset({"activation"})), names)
+                .reason("activation")
+                .tolist()
             )
             return [Reason(code) for code in codes.tolist()]
 
@@ -161,13 +166,16 @@ class TestWrites:
         for store in (grown, fresh):
             store.add([record(name) for name in ids])
         grown.add_edges(first)
-        grown.observe(query, ids, {"ppr"})
+        grown.observe(evolve(query, wanted=frozenset({"ppr"})), ids)
         kept = {(e.source, e.target, e.kind) for e in first}
         new = [e for e in second if (e.source, e.target, e.kind) not in kept]
         grown.add_edges(new)
         fresh.add_edges(first + new)
-        expected = fresh.observe(query, ids, {"ppr"}).columns["ppr"]
-        assert grown.observe(query, ids, {"ppr"}).columns["ppr"].tobytes() == expected.tobytes()
+        expected = fresh.observe(evolve(query, wanted=frozenset({"ppr"})), ids).columns["ppr"]
+        assert (
+            grown.observe(evolve(query, wanted=frozenset({"ppr"})), ids).columns["ppr"].tobytes()
+            == expected.tobytes()
+        )
         assert (grown._snapshots.built, grown._snapshots.merged) == (1, 1)
 
     def test_ppr_when_parallel_edges_come_in_another_order_then_the_bits_stay(self) -> None:
@@ -177,7 +185,7 @@ class TestWrites:
             store = GraphStore()
             store.add([record("a"), record("b", "c")])
             store.add_edges([Edge(ACME, "a", "b", kind, weights[kind]) for kind in order])
-            store.observe(ask("c"), ["a", "b"], {"ppr"})
+            store.observe(evolve(ask("c"), wanted=frozenset({"ppr"})), ["a", "b"])
             bits.add(store._snapshots._snapshots[0].strength.tobytes())
         assert len(bits) == 1
 
@@ -214,7 +222,9 @@ class TestWrites:
                 for _ in range(60):
                     query = ask("x")
                     proposed = store.propose(query, 99)
-                    column = store.observe(query, list(proposed), {"hops"}).columns["hops"]
+                    column = store.observe(
+                        evolve(query, wanted=frozenset({"hops"})), list(proposed)
+                    ).columns["hops"]
                     # z's memories come and go together
                     assert sum(name.startswith("z") for name in store.propose(query, 99)) in (0, 9)
                     assert set(column[~np.isnan(column)].tolist()) <= {1.0, 2.0, np.inf}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -183,18 +183,9 @@ class GraphStore:
         with self._open():
             return self._answer(query).propose(self._propose_by, limit, level)
 
-    def observe(
-        self, query: StoreQuery, ids: Sequence[str], wanted: Collection[str] | None = None
-    ) -> Observation:
-        """Evidence on each id.
-
-        Args:
-            query: The question.
-            ids: Any ids.
-            wanted: Names of the evidence to give, others are not computed; None for what the query
-                wants. PageRank is the one that costs more in a larger graph.
-        """
-        names = query.wants(self.emits) if wanted is None else [n for n in EMITS if n in wanted]
+    def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
+        """Evidence on each id; PageRank is what costs more in a larger graph, when it is wanted."""
+        names = query.wants(self.emits)
         with self._open():
             columns, reasons = self._answer(query).observe(ids, names)
         return Observation(columns, reasons)
