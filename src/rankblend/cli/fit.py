@@ -13,6 +13,7 @@ from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
 from rankblend.cli.contrasts import contrast_table
+from rankblend.cli.replaying import RecordingFile
 from rankblend.experiment.fit import fit_weights
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
@@ -23,7 +24,7 @@ __all__ = ["fit"]
 
 
 def fit(
-    recording: Annotated[Path, typer.Argument(help="Made by `rankblend record`.")],
+    recording: RecordingFile,
     out: Annotated[Path, typer.Option("--out", help="The fitted profile, a .toml.")],
     profile: Annotated[str, typer.Option("--profile", help="A preset or .toml.")] = "default",
     measure: Annotated[str, typer.Option("--measure", help="What is raised.")] = "nDCG@10",

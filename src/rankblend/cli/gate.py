@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from rankblend.cli.arms import evaluation_reranker, print_notes
-from rankblend.cli.console import output, print_json, progress
+from rankblend.cli.console import output, print_json
+from rankblend.cli.replaying import RecordingFile, Reranked, print_notes, replay_profiles
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.gate import GateVerdict, judge_gate
 from rankblend.experiment.inference import compare
 from rankblend.experiment.recording import Recording
-from rankblend.experiment.replay import replay
 from rankblend.profiles import load_profile
 
 __all__ = ["EXIT_SHUT", "gate"]
@@ -24,7 +22,7 @@ _STYLES = {GateVerdict.PASSED: "green", GateVerdict.REGRESSED: "red"}
 
 
 def gate(
-    recording: Annotated[Path, typer.Argument(help="Made by `rankblend record`.")],
+    recording: RecordingFile,
     candidate: Annotated[
         list[str], typer.Option("--candidate", help="A preset or .toml (repeatable).")
     ],
@@ -35,10 +33,7 @@ def gate(
     measure: Annotated[
         list[str] | None, typer.Option("--measure", help="E.g. nDCG@10 (repeatable).")
     ] = None,
-    reranked: Annotated[
-        bool,
-        typer.Option("--reranked", help="Let rerank scores serve, as if evidence admitted them."),
-    ] = False,
+    reranked: Reranked = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdicts as JSON.")] = False,
 ) -> None:
     """Pass (exit 0) when every candidate is shown to lose less than [b]--min-effect[/b].
@@ -49,15 +44,12 @@ def gate(
     if baseline in candidate:
         raise InvalidArgumentError(f"--candidate: {baseline!r} is the baseline itself")
     names = [baseline, *candidate]
-    with progress() as bar:
-        task = bar.add_task("replaying", total=len(opened))
-        results = replay(
-            opened,
-            {name: load_profile(name) for name in names},
-            measure or ("nDCG@10",),
-            reranker=evaluation_reranker(reranked),
-            progress=lambda done: bar.advance(task, done),
-        )
+    results = replay_profiles(
+        opened,
+        {name: load_profile(name) for name in names},
+        measure or ("nDCG@10",),
+        reranked=reranked,
+    )
     result = judge_gate(compare(results), min_effect=min_effect)
     if as_json:
         rows = [{"verdict": row.verdict.value, **row.contrast.plain()} for row in result.rows]

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from rankblend.cli.console import errors, output, print_json, progress
+from rankblend.cli.console import errors, output, print_json
 from rankblend.cli.contrasts import contrast_table
+from rankblend.cli.replaying import ledger_says, replaying
 from rankblend.experiment.inference import Tried
-from rankblend.experiment.ledger import Ledger
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.release import measure_release
 from rankblend.experiment.results import Results
@@ -55,18 +55,14 @@ def release(
     recipe = load_profile("relevance-rerank" if reranker == RERANKER else reranker)
     policy = EvidencePolicy(least_effect=least_effect)
 
-    def tried(results: Results) -> Tried:
+    def tried(results: Results) -> Tried | None:
         ledger.mkdir(parents=True, exist_ok=True)
-        with Ledger(trials or ledger / "trials.db") as book:
-            book.record(results, purpose="release")
-            return book.tried(results)
+        return ledger_says(results, trials or ledger / "trials.db", "release")
 
-    with progress() as bar:
-        task = bar.add_task("replaying", total=len(opened))
+    with replaying(opened) as done:
         found = measure_release(
             opened, recipe, measure=measure, policy=policy, valid=timedelta(days=days),
-            tried=tried,
-            progress=lambda done: bar.advance(task, done),
+            tried=tried, progress=done,
         )  # fmt: skip
     identifier = EvidenceLedger(ledger).add(found.evidence)
     if as_json:

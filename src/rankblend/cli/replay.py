@@ -9,10 +9,18 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.arms import evaluation_reranker, print_notes
-from rankblend.cli.console import errors, output, print_json, progress
+from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.replaying import (
+    USUAL_MEASURES,
+    Jobs,
+    Measures,
+    Profiles,
+    RecordingFile,
+    Reranked,
+    print_notes,
+    replay_profiles,
+)
 from rankblend.experiment.recording import Recording
-from rankblend.experiment.replay import replay as replay_profiles
 from rankblend.experiment.results import Results
 from rankblend.files import write_whole
 from rankblend.profiles import load_profile, profile_names
@@ -21,38 +29,23 @@ __all__ = ["replay"]
 
 
 def replay(
-    recording: Annotated[Path, typer.Argument(help="Made by `rankblend record`.")],
-    profile: Annotated[
-        list[str] | None,
-        typer.Option("--profile", help="A preset or .toml (repeatable; all presets)."),
-    ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option("--measure", help="E.g. nDCG@10, R@20, RR (repeatable).")
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Processes; -1 for all.")] = 1,
+    recording: RecordingFile,
+    profile: Profiles = None,
+    measure: Measures = None,
+    jobs: Jobs = 1,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Keep the results, for compare, report and gate (.json)."),
     ] = None,
-    reranked: Annotated[
-        bool,
-        typer.Option("--reranked", help="Let rerank scores serve, as if evidence admitted them."),
-    ] = False,
+    reranked: Reranked = False,
     as_json: Annotated[bool, typer.Option("--json", help="The means as JSON.")] = False,
 ) -> None:
     """Measure profiles on the recorded queries, exactly as live recalls would come out."""
     opened = Recording.open(recording)
     recipes = {name: load_profile(name) for name in profile or profile_names()}
-    with progress() as bar:
-        task = bar.add_task("replaying", total=len(opened))
-        results = replay_profiles(
-            opened,
-            recipes,
-            measure or ("nDCG@10", "R@10"),
-            n_jobs=jobs,
-            reranker=evaluation_reranker(reranked),
-            progress=lambda done: bar.advance(task, done),
-        )
+    results = replay_profiles(
+        opened, recipes, measure or USUAL_MEASURES, jobs=jobs, reranked=reranked
+    )
     if out is not None:
         write_whole(out, results.to_json())
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +25,7 @@ from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
 from rankblend.experiment.report import (
     Report,
+    Section,
     comparison_section,
     judged_measures,
     manifest_section,
@@ -32,7 +34,7 @@ from rankblend.experiment.report import (
     slices_section,
 )
 from rankblend.experiment.results import Results
-from rankblend.experiment.shapley import shapley_values
+from rankblend.experiment.shapley import Shapley, shapley_values
 from rankblend.experiment.slices import compare_slices
 from rankblend.profiles import RankingProfile
 from rankblend.recall import Reranker
@@ -93,18 +95,48 @@ class Ablation:
     """An ablation's outcome.
 
     Attributes:
+        title: Of its report.
         results: Every arm on every query.
         comparison: All arms against the profile, one family of tests.
-        report: The same for people.
+        arms: Plan → the names of its arms.
+        shapley: What each signal earns, if it was asked for.
     """
 
+    title: str
     results: Results
     comparison: Comparison
-    report: Report
+    arms: Mapping[str, Sequence[str]]
+    shapley: Shapley | None = None
+
+    @cached_property
+    def report(self) -> Report:
+        """The same for people; its figures and slices are made when it is first wanted."""
+        results, comparison = self.results, self.comparison
+        sections = [manifest_section(results)]
+        for name, arms in self.arms.items():
+            title, text, _ = PLANS[name]
+            sections.append(
+                comparison_section(
+                    comparison, title=title, text=(text,), arms=arms, results=results
+                )
+            )
+        if "signals" in self.arms and len(set(results.families)) > 1:
+            sections.append(self._by_family())
+        if self.shapley is not None:
+            sections.append(shapley_section(self.shapley))
+        sections.append(reading_section(comparison, results))
+        return Report(self.title, sections, self.plain())
 
     def plain(self) -> dict[str, Any]:
         """As JSON values: the comparison with the manifest."""
-        return self.report.plain
+        return {**self.comparison.plain(), "manifest": dict(self.results.manifest)}
+
+    def _by_family(self) -> Section:
+        results, measure = self.results, next(iter(self.results.values))
+        ran = [arm for arm in self.arms["signals"] if results.ran(arm)]
+        signals = results.pick((results.arms[0], *ran), [measure])
+        slices = compare_slices(signals, measure=measure, seed=self.comparison.seed)
+        return slices_section(slices, measure=measure, title="Leave one signal out, by family")
 
 
 def ablate(
@@ -160,32 +192,15 @@ def ablate(
     comparison = compare(
         results, measures=measures, tried=None if tried is None else tried(results), seed=seed
     )
-    sections = [manifest_section(results)]
-    for name, names in section_of.items():
-        title, text, _ = PLANS[name]
-        sections.append(
-            comparison_section(comparison, title=title, text=(text,), arms=names, results=results)
-        )
-    if "signals" in made and len(set(results.families)) > 1:
-        signals = results.pick(
-            (results.arms[0], *(n for n in section_of["signals"] if results.ran(n))), measures[:1]
-        )
-        slices = compare_slices(signals, measure=measures[0], seed=seed)
-        sections.append(
-            slices_section(slices, measure=measures[0], title="Leave one signal out, by family")
-        )
+    shapley = None
     if _SHAPLEY in plans:
         every = subsets(profile)
         parts = replay(
             recording, every.plan, measures[:1], top=top, n_jobs=n_jobs, reranker=reranker
         )
-        sections.append(
-            shapley_section(shapley_values(every, parts, measure=measures[0], seed=seed))
-        )
-    sections.append(reading_section(comparison, results))
-    told = {**comparison.plain(), "manifest": dict(results.manifest)}
+        shapley = shapley_values(every, parts, measure=measures[0], seed=seed)
     title = f"Ablation of {profile.name} on {recording.manifest.dataset}"
-    return Ablation(results, comparison, Report(title, sections, told))
+    return Ablation(title, results, comparison, section_of, shapley)
 
 
 def _merged(made: Mapping[str, Plan]) -> tuple[Plan, dict[str, list[str]]]:

@@ -6,7 +6,6 @@ import math
 from enum import StrEnum
 
 from attrs import evolve, frozen
-from scipy.stats import norm, t
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import Comparison, Contrast, Interval
@@ -91,8 +90,10 @@ def judge_gate(comparison: Comparison, *, min_effect: float) -> GateResult:
 def _widened(interval: Interval, confidence: float) -> Interval:
     if interval.clusters < 2:
         return interval
+    from scipy.special import ndtri, stdtrit
+
     tail, n = (1.0 + confidence) / 2.0, interval.clusters
-    factor = float(t.ppf(tail, n - 1) / norm.ppf(tail)) * math.sqrt(n / (n - 1))
+    factor = float(stdtrit(n - 1, tail) / ndtri(tail)) * math.sqrt(n / (n - 1))
     low, high = (interval.mean + (end - interval.mean) * factor
                  for end in (interval.low, interval.high))  # fmt: skip
     return evolve(interval, low=low, high=high)

@@ -63,7 +63,7 @@ def measure_release(
     measure: str = "nDCG@10",
     policy: EvidencePolicy | None = None,
     valid: timedelta = timedelta(days=180),
-    tried: Callable[[Results], Tried] | None = None,
+    tried: Callable[[Results], Tried | None] | None = None,
     overhead: float | None = None,
     now: datetime | None = None,
     seed: int = 0,

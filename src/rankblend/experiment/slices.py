@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.experiment.inference import (
-    Comparison,
-    Contrast,
-    compare,
-    group_units,
-    holm,
-    sign_flip_test,
+from rankblend.experiment.inference import Contrast, sign_flip_test
+from rankblend.experiment.inference.compare import (
+    Differences,
+    contrasts_not_run,
+    describe,
+    with_p,
 )
 from rankblend.experiment.plans.edit import scored_signals
 from rankblend.experiment.results import Results
@@ -78,37 +77,26 @@ def compare_slices(
         raise InvalidArgumentError(f"labels: expected {len(results.queries)}, got {len(chosen)}")
     base = results.arms[0] if baseline is None else baseline
 
-    def compared(part: Results) -> Comparison:
-        return compare(
-            part, measures=measure, baselines=base, confidence=confidence, resamples=resamples,
-            seed=seed,
-        )  # fmt: skip
-
-    whole = compared(results)
+    whole = Differences.of(results, [measure], [base])
     column = np.array(chosen)
-    names = sorted(set(column[results.judged].tolist()))
-    arms = [contrast.arm for contrast in whole if contrast.not_run is None]
-    table = results.measure(measure)[:, results.judged]
-    differences = table[[results.arm(arm) for arm in arms]] - table[results.arm(base)]
+    judged = column[results.judged]
+    names = sorted(set(judged.tolist()))
     # On all queries a slice is a row that is 0 elsewhere, so that one flip flips all slices.
-    rows = np.concatenate(
-        [np.where(column[results.judged] == name, differences, 0.0) for name in names]
-    )
-    judged = np.flatnonzero(results.judged)
-    units = group_units(judged.size, [results.clusters[i] for i in judged])
-    test = sign_flip_test(rows, units, resamples=resamples, seed=seed)
-    corrected = iter(zip(test.p_family, test.p, holm(test.p), strict=True))
-    found = []
+    rows = np.concatenate([np.where(judged == name, whole.rows, 0.0) for name in names])
+    test = sign_flip_test(rows, whole.units, resamples=resamples, seed=seed)
+    units, not_run = [], []
+    contrasts: list[Contrast] = []
     for name in names:
-        part = compared(results.only(column == name))
-        contrasts = []
-        for contrast in part:
-            if contrast.not_run is None:
-                p, single, stepped = map(float, next(corrected))
-                contrast = evolve(contrast, p=p, p_single=single, p_holm=stepped)
-            contrasts.append(contrast)
-        found.append(Slice(name, part.units, tuple(contrasts)))
-    return tuple(found)
+        part = results.only(column == name)
+        found = Differences.of(part, [measure], [base])
+        units.append(len(found.units))
+        contrasts += describe(part, found, confidence=confidence, resamples=resamples, seed=seed)
+        not_run.append(contrasts_not_run(part, [measure], [base]))
+    tested, arms = with_p(contrasts, test), len(whole.keys)
+    return tuple(
+        Slice(name, units[at], (*tested[at * arms : (at + 1) * arms], *not_run[at]))
+        for at, name in enumerate(names)
+    )
 
 
 def presence_pattern(

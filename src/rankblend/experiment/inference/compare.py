@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
@@ -18,11 +18,20 @@ from rankblend.experiment.inference.effects import (
 )
 from rankblend.experiment.inference.holm import holm
 from rankblend.experiment.inference.intervals import Interval, bootstrap_intervals
-from rankblend.experiment.inference.permutation import sign_flip_test
+from rankblend.experiment.inference.permutation import SignFlipTest, sign_flip_test
 from rankblend.experiment.inference.units import Units, group_units
 from rankblend.experiment.results import Results
 
-__all__ = ["Comparison", "Contrast", "Tried", "compare"]
+__all__ = [
+    "Comparison",
+    "Contrast",
+    "Differences",
+    "Tried",
+    "compare",
+    "contrasts_not_run",
+    "describe",
+    "with_p",
+]
 
 
 @frozen(eq=False)
@@ -134,6 +143,39 @@ class Comparison:
         return {"arms": [contrast.plain() for contrast in self.contrasts], **told}
 
 
+@frozen(eq=False)
+class Differences:
+    """Paired differences of arms that ran, r of them, over the q judged queries.
+
+    Attributes:
+        keys: (measure, arm, baseline) of each.
+        rows: float64, shape (r, q).
+        units: Of these queries.
+    """
+
+    keys: tuple[tuple[str, str, str], ...]
+    rows: NDArray[np.float64] = field(repr=False)
+    units: Units
+
+    @classmethod
+    def of(cls, results: Results, measures: Sequence[str], baselines: Sequence[str]) -> Differences:
+        """All pairs by each measure.
+
+        Raises:
+            UnknownNameError, InvalidArgumentError: As `compare`.
+        """
+        _check(results, measures, baselines)
+        judged = np.flatnonzero(results.judged)
+        pairs = _pairs(results, baselines)
+        keys = tuple((name, arm, other) for name in measures for arm, other in pairs)
+        rows = [_row(results, name, arm) - _row(results, name, other) for name, arm, other in keys]
+        return cls(
+            keys,
+            np.array(rows).reshape(len(keys), judged.size),
+            group_units(judged.size, [results.clusters[i] for i in judged]),
+        )
+
+
 def compare(
     results: Results,
     *,
@@ -164,47 +206,61 @@ def compare(
     """
     chosen = _listed(measures) or tuple(results.values)
     against = _listed(baselines) or results.arms[:1]
-    _check(results, chosen, against)
-    judged = np.flatnonzero(results.judged)
-    units = group_units(judged.size, [results.clusters[i] for i in judged])
-    pairs = _pairs(results, against)
-    keys = [(name, arm, other) for name in chosen for arm, other in pairs]
-    rows = np.array(
-        [_row(results, name, arm) - _row(results, name, other) for name, arm, other in keys]
-    ).reshape(len(keys), judged.size)
-    others = _others(results, tried, chosen, against, units)
-    test = sign_flip_test(rows, units, others=others, resamples=resamples, seed=seed)
-    intervals = bootstrap_intervals(
-        rows, units, confidence=confidence, resamples=resamples, seed=seed
-    )
-    counts = wins_ties_losses(rows)
-    columns = zip(
-        keys, intervals, test.p_family, test.p, holm(test.p), effect_sizes(rows), counts,
-        minimum_detectable(rows, units), strict=True,
+    found = Differences.of(results, chosen, against)
+    others = _others(results, tried, chosen, against, found.units)
+    test = sign_flip_test(found.rows, found.units, others=others, resamples=resamples, seed=seed)
+    contrasts = describe(results, found, confidence=confidence, resamples=resamples, seed=seed)
+    known = None if tried is None else len({*tried.hashes, *results.hashes})
+    return Comparison(
+        (*with_p(contrasts, test), *contrasts_not_run(results, chosen, against)),
+        found.units.kind, len(found.units), len(contrasts) + len(others), known,
+        test.smallest, test.exact, test.flips, confidence, resamples, seed,
     )  # fmt: skip
-    found = [
+
+
+def describe(
+    results: Results, found: Differences, *, confidence: float, resamples: int, seed: int
+) -> tuple[Contrast, ...]:
+    """The contrast of each difference, with its interval and effect but without p."""
+    intervals = bootstrap_intervals(
+        found.rows, found.units, confidence=confidence, resamples=resamples, seed=seed
+    )
+    columns = zip(
+        found.keys, intervals, effect_sizes(found.rows), wins_ties_losses(found.rows),
+        minimum_detectable(found.rows, found.units), strict=True,
+    )  # fmt: skip
+    return tuple(
         Contrast(
             arm, other, name,
             value=float(_row(results, name, arm).mean()),
             baseline_value=float(_row(results, name, other).mean()),
-            difference=interval.mean, interval=interval,
-            p=float(p), p_single=float(single), p_holm=float(stepped), effect=float(effect),
+            difference=interval.mean, interval=interval, effect=float(effect),
             wins=int(wtl[0]), ties=int(wtl[1]), losses=int(wtl[2]),
             minimum_detectable=float(least), **_counts(results, arm),
         )
-        for (name, arm, other), interval, p, single, stepped, effect, wtl, least in columns
-    ]  # fmt: skip
-    found += [
-        Contrast(arm, other, name, not_run=why, **_counts(results, None))
-        for name in chosen
-        for other in against
-        for arm, why in results.not_run.items()
-    ]
-    known = None if tried is None else len({*tried.hashes, *results.hashes})
-    return Comparison(
-        tuple(found), units.kind, len(units), len(keys) + len(others), known,
-        test.smallest, test.exact, test.flips, confidence, resamples, seed,
+        for (name, arm, other), interval, effect, wtl, least in columns
     )  # fmt: skip
+
+
+def contrasts_not_run(
+    results: Results, measures: Sequence[str], baselines: Sequence[str]
+) -> tuple[Contrast, ...]:
+    """A contrast with the reason for each arm that did not run."""
+    return tuple(
+        Contrast(arm, other, name, not_run=why, **_counts(results, None))
+        for name in measures
+        for other in baselines
+        for arm, why in results.not_run.items()
+    )
+
+
+def with_p(contrasts: Iterable[Contrast], test: SignFlipTest) -> tuple[Contrast, ...]:
+    """Contrasts with the p-values of the rows of a test, in the same order."""
+    columns = zip(contrasts, test.p_family, test.p, holm(test.p), strict=True)
+    return tuple(
+        evolve(contrast, p=float(p), p_single=float(single), p_holm=float(stepped))
+        for contrast, p, single, stepped in columns
+    )
 
 
 def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
