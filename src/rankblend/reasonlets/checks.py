@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypeGuard
+from typing import Any
 
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
 from rankblend.profiles import canonical_json
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import is_number
 
 __all__ = [
     "MAX_ANSWER",
@@ -21,7 +21,6 @@ __all__ = [
     "MAX_SCOPE_PART",
     "bool_problems",
     "duration_problems",
-    "is_number",
     "json_problem",
     "read_duration",
     "read_scope",
@@ -40,16 +39,6 @@ MAX_REFERENCE = 200
 """Longest source, run id and subject id."""
 MAX_DURATION = timedelta(days=3_653)
 """Of a run: ten years."""
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number, and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an int no float can hold
-        return False
 
 
 def text_problems(

@@ -10,9 +10,10 @@ from functools import cached_property
 from attrs import evolve, field, frozen
 
 from rankblend.profiles import Floor, RankingProfile, SignalRecipe, load_profile
-from rankblend.reasonlets.checks import bool_problems, is_number, read_duration, unit_problems
+from rankblend.reasonlets.checks import bool_problems, read_duration, unit_problems
 from rankblend.reasonlets.errors import raise_invalid
 from rankblend.relevance.blend import ScopeBlend
+from rankblend.relevance.values import is_number
 
 __all__ = ["MAX_CANDIDATES", "MAX_TOP", "ReasonletOptions"]
 

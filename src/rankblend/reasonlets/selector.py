@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.profiles import RankingProfile
-from rankblend.reasonlets.checks import is_number
 from rankblend.reasonlets.errors import ReasonletAdapterError
 from rankblend.reasonlets.reasonlet import ReasonletEvidence, ReasonletScore
 from rankblend.reasonlets.store.protocol import Candidate, Counts, Search
 from rankblend.recall import Candidates, EvidenceColumn, Ranking, rank_candidates
 from rankblend.recall.derive import RANGE_SLACK
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import is_number
 from rankblend.stores.protocol import Key, Reason
 
 __all__ = ["EVIDENCE", "LAYER", "STORE", "counts_evidence", "is_sound", "select", "told_of"]
@@ -152,7 +152,7 @@ def _problems(search: Search, found: object) -> Iterator[str]:
         for name, counts in (("counts", each.counts), ("parent", each.parent)):
             if not (name == "parent" and counts is None) and not is_sound(counts):
                 yield f"candidates[{at}].{name}: expected counts that can be"
-        if not is_number(each.last_run) or not math.isfinite(each.last_run):
+        if not is_number(each.last_run):
             yield f"candidates[{at}].last_run: expected finite seconds"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
 
@@ -16,6 +16,7 @@ from rankblend.profiles import RankingProfile
 from rankblend.recall.arguments import as_datetime
 from rankblend.recall.ranking import Ranking
 from rankblend.recall.trace import Trace
+from rankblend.relevance.lazy import LazyMapping
 from rankblend.relevance.scope import Scope
 from rankblend.relevance.signals import RelevanceSignals
 from rankblend.relevance.values import shown
@@ -140,33 +141,13 @@ class Match:
         }
 
 
-@frozen(eq=False, repr=False, slots=False)
-class _Contributions(Mapping[str, float]):
-    """What each present signal added to one memory; worked out when somebody asks."""
-
-    ranking: Ranking
-    row: int
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._added)
-
-    def __len__(self) -> int:
-        return len(self._added)
-
-    def __getitem__(self, signal: str) -> float:
-        return self._added[signal]
-
-    def __repr__(self) -> str:
-        return repr(self._added)
-
-    @cached_property
-    def _added(self) -> dict[str, float]:
-        ranking, row = self.ranking, self.row
-        columns = ranking.composition.contributions.items()
-        added = {n: float(column[row]) for n, column in columns if not np.isnan(column[row])}
-        if ranking.penalties[row]:
-            added["duplicate_penalty"] = -float(ranking.penalties[row])
-        return added
+def _contributions(ranking: Ranking, row: int) -> dict[str, float]:
+    """What each present signal added to one memory."""
+    columns = ranking.composition.contributions.items()
+    added = {n: float(column[row]) for n, column in columns if not np.isnan(column[row])}
+    if ranking.penalties[row]:
+        added["duplicate_penalty"] = -float(ranking.penalties[row])
+    return added
 
 
 @frozen(eq=False, repr=False)
@@ -294,7 +275,7 @@ def matches_from(ranking: Ranking, records: Sequence[Record | None]) -> tuple[Ma
                 distance,
                 gate,
                 signals,
-                _Contributions(ranking, row),
+                LazyMapping(partial(_contributions, ranking, row)),
             )
         )
     return tuple(found)

@@ -39,8 +39,8 @@ a cross-encoder's score; ours is divided by the bound of the factors, theirs may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.combiners import COMPOSERS
+from rankblend.relevance.lazy import LazyMapping
 from rankblend.relevance.missing import (
     COVERAGE_TOLERANCE,
     MissingPolicy,
@@ -222,48 +223,30 @@ def _evaluate(
         scores=scores,
         present=present,
         dropped=_frozen_rows({why: failed for why, failed in dropped.items() if failed.any()}),
-        contributions=_Contributions(inputs, node, present) if contributions else _NOTHING,
+        contributions=LazyMapping(partial(_contributions, inputs, node, present))
+        if contributions
+        else _NOTHING,
         additive=composer.additive,
         label=composer.label,
         children=MappingProxyType({name: made[name] for name in plan.reads if name in made}),
     )
 
 
-@frozen(eq=False, repr=False, slots=False)
-class _Contributions(Mapping[str, FloatArray]):
-    """Row → what it adds (n,); worked out when somebody asks for one.
+def _contributions(inputs: Inputs, node: Node, present: BoolArray) -> Mapping[str, FloatArray]:
+    """Row → what it adds (n,): the composer is asked once more, now to explain.
 
     Args:
         inputs: Of the node.
-        node: Whose composer is asked once more, now to explain.
+        node: Whose composer is asked.
         present: Shape (n,): where the node has a score; elsewhere nothing is added.
     """
-
-    inputs: Inputs
-    node: Node
-    present: BoolArray
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, row: str) -> FloatArray:
-        return self._rows[row]
-
-    def __repr__(self) -> str:
-        return repr(dict(self._rows))
-
-    @cached_property
-    def _rows(self) -> Mapping[str, FloatArray]:
-        composer = COMPOSERS[self.node.compose]
-        with np.errstate(all="ignore"):
-            outcome = composer.evaluate(evolve(self.inputs, explain=True))
-            _, _, rows = _settle(outcome, self.node.missing, composer)
-        for row in rows.values():
-            row[~self.present] = np.nan
-        return _frozen_rows(rows)
+    composer = COMPOSERS[node.compose]
+    with np.errstate(all="ignore"):
+        outcome = composer.evaluate(evolve(inputs, explain=True))
+        _, _, rows = _settle(outcome, node.missing, composer)
+    for row in rows.values():
+        row[~present] = np.nan
+    return _frozen_rows(rows)
 
 
 @frozen(eq=False)

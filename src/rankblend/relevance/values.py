@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,7 @@ __all__ = [
     "checked_names",
     "checked_signal",
     "checked_values",
+    "is_number",
     "named",
     "real_matrix",
     "real_number",
@@ -24,6 +26,16 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite Python number, and not a bool."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int no float can hold
+        return False
 
 
 def real_number(value: object) -> float | None:

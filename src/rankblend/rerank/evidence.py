@@ -12,6 +12,7 @@ from attrs import asdict, field, fields, frozen
 
 from rankblend.errors import EvidenceError, InvalidArgumentError
 from rankblend.profiles.canonical import canonical_hash
+from rankblend.relevance.values import is_number
 from rankblend.rerank.admission import AdmissionRequest
 
 __all__ = ["EvidencePolicy", "FamilyEffect", "ReleaseEvidence"]
@@ -90,7 +91,7 @@ class ReleaseEvidence:
         problems = [
             f"{name}: expected a finite number"
             for name in ("effect", "low", "high", "p", "overhead")
-            if not _is_number(getattr(self, name))
+            if not is_number(getattr(self, name))
         ]
         problems += [
             f"{name}: expected text"
@@ -123,7 +124,7 @@ class ReleaseEvidence:
                 problems.append("expires: expected a time after measured")
         for each in self.families:
             if not (
-                all(_is_number(v) for v in (each.effect, each.low, each.high))
+                all(is_number(v) for v in (each.effect, each.low, each.high))
                 and each.low <= each.effect <= each.high
                 and _is_count(each.queries)
             ):
@@ -202,7 +203,7 @@ class EvidencePolicy:
                 ("greatest_p", "above 0 and at most 1", 1e-300, 1.0),
                 ("greatest_overhead", "≥ 0", 0.0, math.inf),
             )
-            if not (_is_number(getattr(self, name)) and low <= getattr(self, name) <= high)
+            if not (is_number(getattr(self, name)) and low <= getattr(self, name) <= high)
         ]
         if problems:
             raise InvalidArgumentError(problems)
@@ -228,10 +229,6 @@ class EvidencePolicy:
                 f"it adds {evidence.overhead:.0%} to a recall, above {self.greatest_overhead:.0%}"
             )
         return tuple(refused)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_count(value: object) -> bool:

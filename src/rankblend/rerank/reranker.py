@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from functools import partial
+from functools import lru_cache, partial
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import RankingProfile, signal_schema_hash
@@ -18,24 +18,18 @@ __all__ = ["FEATURE", "RERANKER", "RelevanceReranker", "admission_request"]
 FEATURE = "reranking"
 RERANKER = "relevance-rerank@1"
 _LONGEST_REASON = 200
-_MOST_REQUESTS = 1_000
-_REQUESTS: dict[str, AdmissionRequest] = {}  # by profile hash, which decides all the rest
 
 
+@lru_cache(maxsize=256)  # asked at every recall
 def admission_request(profile: RankingProfile) -> AdmissionRequest:
     """What has to be admitted for this profile's ``rerank`` score to serve."""
-    known = _REQUESTS.get(profile.hash)
-    if known is None:
-        known = AdmissionRequest(
-            feature=FEATURE,
-            name=RERANKER,
-            profile_hash=profile.hash,
-            signal_schema_hash=signal_schema_hash(profile),
-            scoring_version=SCORING_VERSION,
-        )
-        if len(_REQUESTS) < _MOST_REQUESTS:
-            _REQUESTS[profile.hash] = known
-    return known
+    return AdmissionRequest(
+        feature=FEATURE,
+        name=RERANKER,
+        profile_hash=profile.hash,
+        signal_schema_hash=signal_schema_hash(profile),
+        scoring_version=SCORING_VERSION,
+    )
 
 
 class RelevanceReranker:

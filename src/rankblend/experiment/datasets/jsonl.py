@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from os import PathLike
@@ -13,6 +12,7 @@ from typing import Any
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
 from rankblend.experiment.datasets.dataset import Dataset, JudgedQuery, wrong_format
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import is_number
 
 __all__ = ["load_jsonl"]
 
@@ -126,7 +126,7 @@ def _query(
         relevant = dict.fromkeys(map(str, relevant), 1.0)
     found = [] if isinstance(relevant, dict) else ["relevant: expected ids or id → gain"]
     gains = relevant if isinstance(relevant, dict) else {}
-    if not all(_is_gain(gain) for gain in gains.values()):
+    if not all(is_number(gain) and gain >= 0 for gain in gains.values()):
         found.append("relevant: expected finite gains ≥ 0")
     if unknown := gains.keys() - known:
         found.append(f"relevant: {len(unknown)} ids are in no memory, first {min(unknown)!r}")
@@ -148,15 +148,6 @@ def _query(
         str(line.get("family", "")),
         str(line.get("cluster", line["id"])),
         now,
-    )
-
-
-def _is_gain(value: object) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= 0
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.kernels.text import normalized_text
+from rankblend.relevance.values import is_number
 from rankblend.stores.catalog import cache, column_cache, writing
 from rankblend.stores.catalog.columns import Columns
 from rankblend.stores.catalog.database import MEMORY, Database
@@ -26,7 +27,7 @@ from rankblend.stores.catalog.encoding import (
 )
 from rankblend.stores.catalog.reader import CatalogReader
 from rankblend.stores.catalog.reading import Changes, records_of
-from rankblend.stores.catalog.record_checks import is_number, is_text
+from rankblend.stores.catalog.record_checks import is_text
 from rankblend.stores.protocol import Edge, Key, Record
 
 __all__ = ["Catalog"]

@@ -8,8 +8,9 @@ from typing import Any
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import is_number
 from rankblend.stores.catalog.encoding import ScopeReader, decoding
-from rankblend.stores.catalog.record_checks import is_number, is_text
+from rankblend.stores.catalog.record_checks import is_text
 from rankblend.stores.protocol import Edge
 
 __all__ = [

@@ -23,8 +23,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.values import named
-from rankblend.stores.catalog.record_checks import LABELS, is_number
+from rankblend.relevance.values import is_number, named
+from rankblend.stores.catalog.record_checks import LABELS
 
 __all__ = [
     "NUMBER_FIELDS",

@@ -9,9 +9,10 @@ from typing import TypeGuard
 
 from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
 from rankblend.relevance.scope import Scope
+from rankblend.relevance.values import is_number
 from rankblend.stores.protocol import Key, Link, Record
 
-__all__ = ["LABELS", "dump_json", "is_number", "is_text", "record_problems", "unsound"]
+__all__ = ["LABELS", "dump_json", "is_text", "record_problems", "unsound"]
 
 LABELS: Mapping[str, Mapping[str, float]] = {
     "review": REVIEW_LEVELS,
@@ -130,13 +131,3 @@ def is_text(value: object) -> TypeGuard[str]:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number, and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an int no float can hold
-        return False
