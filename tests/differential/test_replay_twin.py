@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,14 @@ from rankblend.experiment.recording import Manifest, RecordedStore, Recording
 from rankblend.experiment.recording.arrow import rows_to_batch
 from rankblend.experiment.recording.gather import Row, Standing
 from rankblend.experiment.recording.unfinished import Unfinished
-from rankblend.experiment.replay import replay
+from rankblend.experiment.replay import ranks, replay, stacks
 from rankblend.profiles import RankingProfile
 from rankblend.profiles.recipe import Floor, Floors, Pool, Select, SignalRecipe
 from rankblend.recall import StoredMemory, rank_candidates
 from rankblend.relevance.blend import ScopeBlend
 from rankblend.relevance.composers import Node
 from rankblend.relevance.missing import (
+    MissingPolicy,
     Neutral,
     Renormalize,
     Require,
@@ -70,7 +72,9 @@ def manifest(queries: int, candidates: int) -> Manifest:
     )  # fmt: skip
 
 
-def random_recording(path: Path, seed: int, *, queries: int = 6, most: int = 40) -> Recording:
+def random_recording(
+    path: Path, seed: int, *, queries: int = 6, most: int = 40, values: Sequence[float] = VALUES
+) -> Recording:
     """Values from a small set, so that scores tie; some texts and links make equivalents."""
     rng = np.random.default_rng(seed)
     told = manifest(queries, most)
@@ -92,12 +96,12 @@ def random_recording(path: Path, seed: int, *, queries: int = 6, most: int = 40)
         for store in EVIDENCE:
             for level in ("", "@0", "@1"):
                 proposed[f"proposed:{store}{level}"] = rng.permutation(n)[: n // 2].astype(np.int32)
-        values = {}
+        columns = {}
         for store, emits in EVIDENCE.items():
             for name in emits:
-                column = rng.choice(VALUES, n) * (20.0 if name == "bm25" else 1.0)
+                column = rng.choice(values, n) * (20.0 if name == "bm25" else 1.0)
                 column[rng.random(n) < 0.3] = np.nan
-                values[f"{store}.{name}"] = column
+                columns[f"{store}.{name}"] = column
         relevant = {name: float(rng.integers(0, 4)) for name in names[:: max(n // 8, 1)]}
         rows.append(
             Row(
@@ -107,9 +111,9 @@ def random_recording(path: Path, seed: int, *, queries: int = 6, most: int = 40)
                 ),
                 0.0, memories, distance,
                 np.array([0, 1] if n > 4 and number == 4 else [], np.int32),
-                proposed, values,
+                proposed, columns,
                 {name: np.where(np.isnan(column), Reason.UNKNOWN, Reason.PRESENT).astype(np.int8)
-                 for name, column in values.items()},
+                 for name, column in columns.items()},
             )
         )  # fmt: skip
     unfinished = Unfinished(path)
@@ -253,6 +257,36 @@ def test_replay_of_weightings_when_more_than_one_part_then_the_same(
         for number, row in enumerate(rng.choice((0.0, 0.5, 1.0), (260, 5)).tolist())
     ]
     assert_same(recordings[1], arms, 100)
+
+
+# Apart by more or by less than single precision can tell; and by the last bit of double precision.
+CLOSE = (0.5, *(0.5 + 2.0**-power for power in (8, 16, 20, 21, 22, 23, 24, 30, 45, 53)), 0.75)
+
+
+@pytest.mark.parametrize(
+    "missing", [Renormalize(), Zero(), Neutral(0.5), Shrink(0.5, 0.25)], ids=lambda one: str(one)
+)
+@pytest.mark.parametrize("scope", ["off", "backfill"])
+def test_replay_when_scores_are_close_then_the_same(
+    missing: MissingPolicy, scope: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "_CELLS", 64)  # several stacks, several parts of arms
+    monkeypatch.setattr(ranks, "_CELLS", 256)
+    recording = random_recording(tmp_path / "close.arrow", 11, queries=9, most=90, values=CLOSE)
+    rng = np.random.default_rng(4)
+    inputs = ("salience", "confidence", "review", "coverage")
+    arms = [
+        Arm(
+            f"w{number}",
+            RankingProfile(
+                "close", Node("weighted_mean", zip(inputs, row, strict=True), missing=missing),
+                signals={name: SIGNALS[name] for name in inputs}, scope=ScopeBlend(scope),
+                pool=Pool(90, 200),
+            ),
+        )
+        for number, row in enumerate(rng.dirichlet(np.ones(4), 12).tolist())
+    ]  # fmt: skip
+    assert_same(recording, arms, 100)
 
 
 @pytest.mark.parametrize("select", [Select(duplicate_penalty=0.5), Select(max_tokens=9)])

@@ -176,24 +176,33 @@ def _unit_rows(
         raise EmbeddingError(
             name, "length", f"expected vectors of length {wanted}, got length {length}"
         )
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    usable = (norms >= _LEAST_NORM) & (norms <= _LARGEST)  # NaN is neither
+    if not usable.all():
+        _refuse(vectors, norms, usable, name, positions)
+    unit: NDArray[np.float32] = (vectors / norms[:, None]).astype(np.float32)
+    return unit
+
+
+def _refuse(
+    vectors: NDArray[np.float64],
+    norms: NDArray[np.float64],
+    usable: NDArray[np.bool_],
+    name: str,
+    positions: NDArray[np.intp],
+) -> None:
+    """Say what is wrong with the first row that is not finite, else with the first unusable norm."""
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         where = int(positions[int(np.argmin(finite))])
         raise EmbeddingError(
             name, "non-finite", f"the vector of text {where} holds a NaN or an infinity"
         )
-    largest = np.abs(vectors).max(axis=1)
-    # Squares are taken only where they fit; a row that is larger is refused without computing them.
-    fits = largest <= _LARGEST / math.sqrt(length)
-    norms = np.sqrt(np.einsum("ij,ij->i", *(np.where(fits[:, None], vectors, 0.0),) * 2))
-    usable = norms >= _LEAST_NORM
-    if not usable.all():
-        first = int(np.argmin(usable))
-        problem = "is zero or too small" if fits[first] else "overflows"
-        raise EmbeddingError(
-            name,
-            "norm",
-            f"the norm of the vector of text {int(positions[first])} {problem}: it has no direction",
-        )
-    unit: NDArray[np.float32] = (vectors / norms[:, None]).astype(np.float32)
-    return unit
+    first = int(np.argmin(usable))
+    problem = "is zero or too small" if norms[first] < _LEAST_NORM else "overflows"
+    raise EmbeddingError(
+        name,
+        "norm",
+        f"the norm of the vector of text {int(positions[first])} {problem}: it has no direction",
+    )

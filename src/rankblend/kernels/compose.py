@@ -121,7 +121,7 @@ def weighted_scores(
         if fills is not None and not math.isnan(fills[i])
     ]
     by_pattern = len(used) <= _PATTERN_BITS and rows >= _PATTERN_ROWS
-    table = _pattern_weights(weights[used]) if by_pattern else None
+    table: FloatArray | None = None
     size = _block_rows(len(used))
     products = np.empty((len(used), min(size, rows)))
     found = np.empty(products.shape, dtype=np.bool_)
@@ -134,15 +134,21 @@ def weighted_scores(
         for at, i in enumerate(used.tolist()):
             np.multiply(columns[i][block], weights[i], out=product[at])
         np.isfinite(product, out=here)
-        np.fmax(product, nothing[: len(numerator)], out=product)  # NaN becomes 0; none is below 0
-        for at, amount, counted in filled:
-            if amount > 0.0:  # adding 0 to what is present keeps its bits, and beats a masked copy
-                np.add(product[at], np.multiply(~here[at], amount), out=product[at])
-            if counted:
-                here[at] = True
+        complete = bool(here.all())
+        if not complete:
+            # NaN becomes 0; none is below 0.
+            np.fmax(product, nothing[: len(numerator)], out=product)
+            for at, amount, counted in filled:
+                if amount > 0.0:  # adding 0 to what is present keeps its bits: no masked copy
+                    np.add(product[at], np.multiply(~here[at], amount), out=product[at])
+                if counted:
+                    here[at] = True
         for row in product:
             np.add(numerator, row, out=numerator)
-        if table is not None:
+        if complete:
+            weight.fill(whole)
+        elif by_pattern:
+            table = _pattern_weights(weights[used]) if table is None else table
             bits = (1 << np.arange(len(used))).astype(np.uint8)[:, None]
             pattern = np.bitwise_or.reduce(here.view(np.uint8) * bits, axis=0)
             np.take(table, pattern, out=weight, mode="clip")

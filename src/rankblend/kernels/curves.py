@@ -73,7 +73,7 @@ def half_life(ages: FloatArray, *, seconds: float) -> FloatArray:
     """
     _positive("seconds", seconds)
     with np.errstate(over="ignore"):
-        return np.exp2(-(np.maximum(_column("ages", ages), 0.0) / seconds))
+        return np.exp2(np.maximum(_column("ages", ages), 0.0) / -seconds)
 
 
 def linear(ages: FloatArray, *, seconds: float, floor: float = 0.0) -> FloatArray:
@@ -333,8 +333,7 @@ def _column(name: str, values: FloatArray, *, low: float = -inf) -> FloatArray:
         raise InvalidArrayError(name, "an array of numbers", type(values).__name__) from None
     if column.ndim != 1:
         raise InvalidArrayError(name, "shape (n,)", f"shape {column.shape}")
-    below = column < low
-    if below.any():
+    if low > -inf and (below := column < low).any():
         row = int(np.argmax(below))
         raise InvalidArrayError(name, f"numbers ≥ {low:g} or NaN", f"{column[row]:g} in row {row}")
     return column

@@ -57,7 +57,7 @@ def leading(
         [1, 3, 0]
     """
     limit = _count("limit", limit)
-    columns = [_vector("key", key) for key in keys]
+    columns = [_present(_vector("key", key)) for key in keys]
     if any(len(column) != len(items) for column in columns):
         raise InvalidArrayError("key", f"{len(items)} values", "another number")
     if not limit:
@@ -65,7 +65,7 @@ def leading(
     chosen, missing = [], limit
     tied: ItemArray | None = None  # all: what is not allocated need not be cleared
     for column in columns:
-        values = _present(column if tied is None else column[tied])
+        values = column if tied is None else column[tied]
         if len(values) <= missing:
             break
         least = kth_greatest(values, missing)
@@ -79,12 +79,9 @@ def leading(
         tied = np.arange(len(items))
     chosen.append(_first_by_name(items, tied, missing, names, ranks))
     best = np.concatenate(chosen)
-    best = best[_by_name(items[best], names)]
     if present and columns:
-        best = best[_present(columns[0][best]) > -np.inf]
-    if columns:  # the sort is stable: equal ones stay in the order of their names
-        best = best[np.lexsort([-_present(column[best]) for column in reversed(columns)])]
-    found: ItemArray = items[best]
+        best = best[columns[0][best] > -np.inf]
+    found: ItemArray = items[_in_order(best, columns, items, names)]
     return found
 
 
@@ -177,6 +174,23 @@ def duplicate_penalties(scores: FloatArray, similarity: FloatArray, penalty: flo
 def _present(values: FloatArray) -> FloatArray:
     absent = np.isnan(values)
     return np.where(absent, -np.inf, values) if absent.any() else values
+
+
+def _in_order(
+    places: ItemArray, columns: Sequence[FloatArray], items: ItemArray, names: Sequence[str]
+) -> ItemArray:
+    """Some positions of ``items``, sorted; names are looked at only where values tie."""
+    if columns:
+        keys = [-column[places] for column in reversed(columns)]
+        order = np.lexsort(keys)
+        ordered = [key[order] for key in keys]
+        alike = [key[1:] == key[:-1] for key in ordered]
+        if not np.logical_and.reduce(alike).any():
+            return places[order]
+        places = places[_by_name(items[places], names)]
+        # the sort is stable: equal ones stay in the order of their names
+        return places[np.lexsort([-column[places] for column in reversed(columns)])]
+    return places[_by_name(items[places], names)]
 
 
 def _by_name(items: ItemArray, names: Sequence[str]) -> list[int]:

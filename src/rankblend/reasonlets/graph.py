@@ -41,8 +41,17 @@ NODE_TYPES = ("agent", "answer", "decision", "retrieve", "tool")
 """The well-known types; others are allowed."""
 
 
+class _Own(dict[str, object]):
+    """A mapping nobody else holds or changes, of JSON values just read."""
+
+
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
 def _properties(value: Any) -> Any:
     """A copy of its own, read-only; what is no mapping stays, to be reported by `validate`."""
+    if type(value) is _Own:
+        return MappingProxyType(value) if value else _NOTHING
     if not isinstance(value, Mapping):
         return value
     try:
@@ -211,22 +220,21 @@ class Graph(PicklesByFields):
     @classmethod
     def from_stored(cls, plain: Mapping[str, Any]) -> Self:
         """A graph from a plain form that was valid when it was written; it is not checked again."""
-        empty: dict[str, object] = {}
         nodes = [
             Node(
                 node["id"],
                 node["type"],
                 node.get("name"),
                 node.get("tool"),
-                node.get("properties", empty),
+                _Own(node.get("properties", ())),
             )
             for node in plain["nodes"]
         ]
         edges = [
-            Edge(edge["from"], edge["to"], edge.get("condition"), edge.get("properties", empty))
+            Edge(edge["from"], edge["to"], edge.get("condition"), _Own(edge.get("properties", ())))
             for edge in plain["edges"]
         ]
-        return cls(nodes, edges, plain.get("properties", empty), plain["schema_version"])
+        return cls(nodes, edges, _Own(plain.get("properties", ())), plain["schema_version"])
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """A networkx graph of its own, for any algorithm; see `rankblend.reasonlets.interop`."""

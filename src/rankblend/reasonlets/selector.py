@@ -59,7 +59,7 @@ def select(
         raise ReasonletAdapterError("store", problem)
     cosines = np.array([each.similarity for each in found], np.float64)
     values = np.vstack([counts_evidence(found, now), cosines])
-    reasons = np.where(np.isnan(values), Reason.NOT_APPLICABLE, Reason.PRESENT).astype(np.int8)
+    reasons = np.where(np.isnan(values), np.int8(Reason.NOT_APPLICABLE), np.int8(Reason.PRESENT))
     pool = Candidates(
         tuple(Key(each.scope, each.id) for each in found),
         _distances(search, found),
@@ -149,17 +149,19 @@ def _problems(search: Search, found: object) -> Iterator[str]:
             yield f"candidates[{at}].scope: not a scope that was asked"
         if not is_number(each.similarity) or abs(each.similarity) > 1.0 + RANGE_SLACK:
             yield f"candidates[{at}].similarity: expected a cosine in [-1, 1]"
-        for name, counts in (("counts", each.counts), ("parent", each.parent)):
-            if not (name == "parent" and counts is None) and not is_sound(counts):
-                yield f"candidates[{at}].{name}: expected counts that can be"
+        if not is_sound(each.counts):
+            yield f"candidates[{at}].counts: expected counts that can be"
+        if each.parent is not None and not is_sound(each.parent):
+            yield f"candidates[{at}].parent: expected counts that can be"
         if not is_number(each.last_run):
             yield f"candidates[{at}].last_run: expected finite seconds"
 
 
 def is_sound(counts: object) -> bool:
     """Whether counts can be: whole, and no part greater than its whole."""
-    if type(counts) is not Counts or any(type(n) is not int for n in _four(counts)):
+    if type(counts) is not Counts:
         return False
-    failures = counts.runs - counts.successes
-    judged_failures = counts.judged_runs - counts.judged_successes
-    return 0 <= counts.judged_successes <= counts.successes and 0 <= judged_failures <= failures
+    runs, successes, judged, judged_successes = four = _four(counts)
+    if set(map(type, four)) != {int}:
+        return False
+    return 0 <= judged_successes <= successes and 0 <= judged - judged_successes <= runs - successes

@@ -231,9 +231,11 @@ def _offered(
             except InvalidArrayError as error:
                 raise MemoryContractError(f"store {source.store!r}: {error}") from error
         raise
-    why = np.array([source.reasons for source in sources])
-    why[why == _PRESENT] = _NOT_APPLICABLE
-    why[~np.isnan(signals)] = _PRESENT
+    absent = np.isnan(signals)
+    why = np.full(signals.shape, _PRESENT)
+    if absent.any():
+        told = np.array([source.reasons for source in sources])
+        why = np.where(absent, np.where(told == _PRESENT, _NOT_APPLICABLE, told), why)
     offered: dict[str, list[tuple[NDArray[np.float64], NDArray[np.int8]]]] = {}
     for source, values, reasons in zip(sources, signals, why, strict=True):
         offered.setdefault(source.derivation.name, []).append((values, reasons))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Match", "Recall", "StoredMemory", "matches_from"]
 
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
 
 @frozen
 class StoredMemory:
@@ -75,7 +77,7 @@ class StoredMemory:
             record.id, record.scope, record.text, record.layer, record.slot, created, at,
             as_datetime(record.used), record.uses, record.salience, record.confidence,
             record.review, record.maturity, record.certainty, as_datetime(record.expires),
-            record.links, MappingProxyType(dict(record.metadata)),
+            record.links, MappingProxyType(dict(record.metadata)) if record.metadata else _NOTHING,
         )  # fmt: skip
 
     def plain(self) -> dict[str, object]:

@@ -216,7 +216,8 @@ def _evaluate(
     scores, present, _ = _settle(outcome, policy, composer)
     for failed in dropped.values():
         present &= ~failed
-    scores = np.where(present, scores, 0.0)
+    if not present.all():
+        scores = np.where(present, scores, 0.0)
     scores.setflags(write=False)
     present.setflags(write=False)
     return Composition(

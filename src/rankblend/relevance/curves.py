@@ -286,8 +286,9 @@ def apply_steps(
             told.update(zip(curve.extras, extras, strict=True))
         if (shape := np.shape(result)) != np.shape(values[0]):
             raise InvalidArrayError(f"result of {curve.name}", "one value a row", f"shape {shape}")
-        if len(values) == 1:  # what is absent stays absent, also where a plug-in forgets it
-            result = np.where(np.isnan(values[0]), np.nan, result)
+        # What is absent stays absent, also where a plug-in forgets it.
+        if len(values) == 1 and (absent := np.isnan(values[0])).any():
+            result = np.where(absent, np.nan, result)
         values = [np.asarray(result, dtype=np.float64)]
     return values[0], MappingProxyType(told)
 

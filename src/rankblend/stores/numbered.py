@@ -21,13 +21,17 @@ class NumberedIds(list[str]):
     Args:
         ids: n ids.
         serials: int64, shape (n,): `Record.serial` of each; a negative one says nothing.
+
+    Attributes:
+        numbered: Whether every serial says something.
     """
 
-    __slots__ = ("serials",)
+    __slots__ = ("numbered", "serials")
 
     def __init__(self, ids: Iterable[str], serials: NDArray[np.int64]) -> None:
         super().__init__(ids)
         self.serials = serials
+        self.numbered = bool(serials.min(initial=0) >= 0)
 
     @classmethod
     def joined(cls, lists: Iterable[NumberedIds]) -> NumberedIds:

@@ -209,13 +209,20 @@ class Observation:
     def of_known(
         cls, columns: Mapping[str, NDArray[np.float64]], known: NDArray[np.bool_]
     ) -> Observation:
-        """Columns of ids that are known or not: where they are not, the reason is UNKNOWN."""
+        """What a store knows of some of the ids it was shown; the others have the reason UNKNOWN.
+
+        Args:
+            columns: Evidence name → float64, one value for each known id, NaN where there is none.
+            known: bool, shape (n,): which ids are known.
+        """
         if known.all():
             return cls(columns)
-        return cls(
-            columns,
-            {name: np.where(known, _reasons(column), _UNKNOWN) for name, column in columns.items()},
-        )
+        spread = {}
+        for name, column in columns.items():
+            spread[name] = np.full(len(known), np.nan)
+            spread[name][known] = column
+        reasons = {name: np.where(known, _reasons(c), _UNKNOWN) for name, c in spread.items()}
+        return cls(spread, reasons)
 
     def reason(self, name: str) -> NDArray[np.int8]:
         """The reasons of one column, filled in where the store gave none."""

@@ -39,13 +39,13 @@ _SLACK_SHARE = 8
 # An id held at more scopes than this is looked up scope by scope, not by listing its rows.
 _MANY_SCOPES = 64
 _NO_ROWS = np.empty(0, dtype=np.int64)
+_PER_ROW = ("_codes", "_serials", "_alive")
 
 
 class ScopedRows:
     """The rows of one index and who may see them; the index keeps its own data per row.
 
     Example:
-        >>> from rankblend.relevance.scope import Scope
         >>> tenant = Scope.parse("tenant:acme")
         >>> rows = ScopedRows()
         >>> rows.add([Key(tenant, "a"), Key(tenant / "user:7", "b")], [0, 1]).tolist()
@@ -61,6 +61,7 @@ class ScopedRows:
         self._codes = np.empty(0, dtype=np.int32)  # scope of each row
         self._serials = np.empty(0, dtype=np.int64)
         self._alive = np.empty(0, dtype=np.bool_)
+        self._dead = 0  # removed rows in the sorted part
         self._held = HeldIds()
         self._by_serial = SerialIndex()
         self._lent = False  # whether another instance uses the same lists and arrays
@@ -78,8 +79,7 @@ class ScopedRows:
         Args:
             scopes: By path, each of at least one row.
             codes: int32: position in ``scopes`` of the scope of each row, ascending.
-            ids: Of the rows, ascending within a scope.
-            serials: Of the rows.
+            ids, serials: Of the rows; ids ascending within a scope.
         """
         rows = cls()
         for scope in scopes:
@@ -147,7 +147,7 @@ class ScopedRows:
             serials: `Record.serial` of each.
 
         Returns:
-            int64, shape (n,): the new rows, in the order of the keys: ``size``, ``size + 1``, ….
+            int64, shape (n,): the new rows, in the order of the keys.
 
         Raises:
             InvalidArgumentError: A key is held already or occurs twice; nothing was added.
@@ -181,6 +181,7 @@ class ScopedRows:
             if row is not None:
                 self._own()
                 self._alive[row] = False
+                self._dead += row < self.sorted_rows
                 self._held.drop(key.id, row)
                 freed.append(row)
         return np.array(freed, dtype=np.int64)
@@ -194,14 +195,11 @@ class ScopedRows:
     @property
     def needs_compaction(self) -> bool:
         """Whether so many rows are unsorted or dead that `compact` pays."""
-        living = int(np.count_nonzero(self._alive[: self.sorted_rows]))
+        living = self.sorted_rows - self._dead
         return self.size - living > max(_LEAST_SLACK, living // _SLACK_SHARE)
 
     def compact(self) -> NDArray[np.int64]:
-        """Drop the dead rows, sort the others, and return which row each was, int64.
-
-        A ``copy.copy`` made before stays as it was.
-        """
+        """Drop the dead rows, sort the others, return which row each was; copies stay as they are."""
         old = np.flatnonzero(self.alive)
         self._table, by_scope, codes = self._table.sorted(self._codes[old])
         order = old[by_scope]
@@ -220,6 +218,9 @@ class ScopedRows:
     def blocks(self, query: StoreQuery, level: int | None = None) -> RowBlocks:
         """What a query sees, as ranges; see `visible`."""
         sight = self._table.sight(query)
+        hiding = query.admitted is not None or self._dead or self._held.several
+        if self.size == self.sorted_rows and not hiding:
+            return RowBlocks(tuple(self._table.ranges(sight, level)), _NO_ROWS, _NO_ROWS)
         distances = sight.distances(self._codes[self.sorted_rows : self.size])
         tail = np.flatnonzero((distances >= 0) & self._shown(query, self.sorted_rows, self.size))
         hidden = self._hidden(query, self._table.ranges(sight), tail + self.sorted_rows)
@@ -257,16 +258,15 @@ class ScopedRows:
             several rows with one id the one `visible` shows.
         """
         sight = self._table.sight(query)
-        if isinstance(ids, NumberedIds) and ids.serials.min(initial=0) >= 0:
+        if isinstance(ids, NumberedIds) and ids.numbered:
             rows = self._by_serial.find(ids.serials, self.serials, self.alive)
         else:
             held = [self._held.rows.get(identifier, -1) for identifier in ids]
             if self._held.several:
                 held = [r if isinstance(r, int) else self._nearest(query, sight, r) for r in held]
             rows = np.array(held, dtype=np.int64)
-        known = np.flatnonzero(rows >= 0)
-        rows[known[~self._seen(query, sight, rows[known])]] = -1
-        return rows
+        # −1 is looked up as the last row and stays what it is.
+        return np.where(self._seen(query, sight, rows), rows, -1) if self.size else rows
 
     def named(self, rows: NDArray[np.int64]) -> NumberedIds:
         """The ids of some rows, with their serials."""
@@ -279,9 +279,8 @@ class ScopedRows:
     def _reserve(self, size: int) -> None:
         if size <= len(self._serials):
             return
-        # Exact when first filled (a bulk load stays tight), then doubled.
-        capacity = max(size, 2 * self.size)
-        for name in ("_codes", "_serials", "_alive"):
+        capacity = max(size, 2 * self.size)  # exact when first filled, so a bulk load stays tight
+        for name in _PER_ROW:
             setattr(self, name, grown(getattr(self, name)[: self.size], capacity))
 
     def _own(self) -> None:
@@ -290,13 +289,14 @@ class ScopedRows:
             return
         self._table, self._held, self._ids = self._table.copy(), self._held.copy(), [*self._ids]
         self._by_serial = SerialIndex()
-        for name in ("_codes", "_serials", "_alive"):
+        for name in _PER_ROW:
             setattr(self, name, getattr(self, name).copy())
         self._lent = False
 
     def _settle(self) -> None:
         self._table.settle(self._codes[: self.size])
         self.sorted_rows = self.size
+        self._dead = 0
 
     def _row_at(self, held: int | list[int], code: int) -> int | None:
         """Of the rows with one id, the one at a scope."""
@@ -312,13 +312,12 @@ class ScopedRows:
 
     def _shown(self, query: StoreQuery, start: int, stop: int) -> NDArray[np.bool_]:
         """Which rows of a range are alive and admitted."""
-        if query.admitted is None:
-            return self._alive[start:stop].copy()
         return self._alive[start:stop] & admits(query, self._serials[start:stop])
 
     def _seen(self, query: StoreQuery, sight: Sight, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which living rows are visible and admitted."""
-        return (sight.distances(self._codes[rows]) >= 0) & admits(query, self._serials[rows])
+        shows = sight.shows(self._codes[rows])
+        return shows if query.admitted is None else shows & admits(query, self._serials[rows])
 
     def _hidden(
         self, query: StoreQuery, ranges: Sequence[tuple[int, int]], tail: NDArray[np.int64]

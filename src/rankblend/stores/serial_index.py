@@ -42,5 +42,6 @@ class SerialIndex:
         if not len(self._rows):
             return np.full(len(asked), -1, dtype=np.int64)
         rows = self._rows.take(asked, mode="clip").astype(np.int64)
-        held = (rows >= 0) & (serials[rows] == asked) & alive[rows]
+        # Where there is none, −1 is the last row, which holds another serial, or is dead.
+        held = (serials[rows] == asked) & alive[rows]
         return rows if held.all() else np.where(held, rows, -1)

@@ -48,6 +48,8 @@ class VectorSlots:
     def find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64, shape (n,): the slot of each row, −1 where it has no vector; −1 for row −1."""
         before = self._before.values
+        if len(self) == len(before) - 1:
+            return rows
         slots = before[rows].astype(np.int64)
         slots[(rows < 0) | (before[rows + 1] == slots)] = -1
         return slots

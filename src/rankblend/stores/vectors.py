@@ -17,6 +17,7 @@ from rankblend.relevance.evidence import is_identifier
 from rankblend.relevance.values import shown
 from rankblend.stores.arena import VectorArena, best_rows
 from rankblend.stores.latest import latest
+from rankblend.stores.numbered import NumberedIds
 from rankblend.stores.protocol import Key, Observation, Record, StoreQuery
 from rankblend.stores.rows import ScopedRows
 from rankblend.stores.unit_vectors import as_unit, checked_lengths, stacked
@@ -153,33 +154,19 @@ class VectorStore:
             InvalidArrayError: The query's vector has another dimension, NaN, infinity or length 0.
             StoreClosedError: After `close`.
         """
-        return self.propose_many([query], limit, level=level)[0]
+        return self.nearest(query, limit, level=level)[0]
+
+    def nearest(
+        self, query: StoreQuery, limit: int, *, level: int | None = None
+    ) -> tuple[Sequence[str], NDArray[np.float64]]:
+        """What `propose` gives, and what `observe` says of it: ids and float64 cosines."""
+        return self._nearest([query], limit, level)[0]
 
     def propose_many(
         self, queries: Sequence[StoreQuery], limit: int, *, level: int | None = None
     ) -> list[Sequence[str]]:
         """`propose` for each query; those that see the same memories are searched together."""
-        if limit < 0:
-            raise InvalidArgumentError(f"limit: expected ≥ 0, got {limit}")
-        with self._lock:
-            self._check_open()
-            vectors = [self._query_vector(query) for query in queries]
-            proposed: list[Sequence[str]] = [[] for _ in queries]
-            if self._arena is None or limit == 0:
-                return proposed
-            alike: dict[tuple[object, ...], list[tuple[int, NDArray[np.float32]]]] = {}
-            for at, (query, vector) in enumerate(zip(queries, vectors, strict=True)):
-                if vector is not None:
-                    paths = tuple(scope.path for scope in query.scopes)
-                    sees = (paths, query.reach, id(query.admitted))
-                    alike.setdefault(sees, []).append((at, vector))
-            for members in alike.values():
-                blocks = self._slots.blocks(self._rows.blocks(queries[members[0][0]], level))
-                matrix = np.stack([vector for _, vector in members])
-                candidates = best_rows(self._arena, matrix, blocks, limit)
-                for (at, vector), slots in zip(members, candidates, strict=True):
-                    proposed[at] = self._ranked(slots, vector, limit)
-            return proposed
+        return [ids for ids, _ in self._nearest(queries, limit, level)]
 
     def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
         """The cosine with each memory, in [−1, 1].
@@ -195,12 +182,9 @@ class VectorStore:
             self._check_open()
             vector = self._query_vector(query)
             rows = self._rows.locate(query, ids)
-            cosine = np.full(len(ids), np.nan)
-            if vector is not None:
-                slots = self._slots.find(rows)
-                there = slots >= 0
-                cosine[there] = self._cosines(slots[there], vector)
-            return Observation.of_known({"cosine": cosine}, rows >= 0)
+            known = rows >= 0
+            slots = self._slots.find(rows[known])
+            return Observation.of_known({"cosine": self._cosines(slots, vector)}, known)
 
     def observe_many(
         self, queries: Sequence[StoreQuery], ids: Sequence[Sequence[str]]
@@ -297,23 +281,57 @@ class VectorStore:
         return self._arena.matrix
 
     def _cosines(
-        self, slots: NDArray[np.int64], vector: NDArray[np.float32]
+        self, slots: NDArray[np.int64], vector: NDArray[np.float32] | None
     ) -> NDArray[np.float64]:
-        """float64, shape (n,): the evidence, whose bits depend on the slot and the query only."""
-        cosines = np.empty(len(slots))
-        for chunk in _chunks(np.arange(len(slots))):
-            cosines[chunk] = dot_rows(self._matrix[slots[chunk]], vector)
+        """float64, shape (n,): the evidence, whose bits depend on the slot and the query only.
+
+        NaN for slot −1, and for all without a vector to compare with.
+        """
+        cosines = np.full(len(slots), np.nan)
+        if vector is None:
+            return cosines
+        for chunk in _chunks(np.flatnonzero(slots >= 0)):
+            cosines[chunk] = dot_rows(self._matrix.take(slots[chunk], axis=0), vector)
         # Unit only up to rounding: two equal vectors may come out at 1 + 1e-8.
-        return np.minimum(np.maximum(cosines, -1.0), 1.0)  # np.clip takes four times as long
+        np.maximum(cosines, -1.0, out=cosines)
+        np.minimum(cosines, 1.0, out=cosines)  # np.clip takes four times as long
+        return cosines
+
+    def _nearest(
+        self, queries: Sequence[StoreQuery], limit: int, level: int | None
+    ) -> list[tuple[Sequence[str], NDArray[np.float64]]]:
+        if limit < 0:
+            raise InvalidArgumentError(f"limit: expected ≥ 0, got {limit}")
+        with self._lock:
+            self._check_open()
+            vectors = [self._query_vector(query) for query in queries]
+            found: list[tuple[Sequence[str], NDArray[np.float64]]] = [([], np.empty(0))] * len(
+                queries
+            )
+            if self._arena is None or limit == 0:
+                return found
+            alike: dict[tuple[object, ...], list[tuple[int, NDArray[np.float32]]]] = {}
+            for at, (query, vector) in enumerate(zip(queries, vectors, strict=True)):
+                if vector is not None:
+                    paths = tuple(scope.path for scope in query.scopes)
+                    sees = (paths, query.reach, id(query.admitted))
+                    alike.setdefault(sees, []).append((at, vector))
+            for members in alike.values():
+                blocks = self._slots.blocks(self._rows.blocks(queries[members[0][0]], level))
+                matrix = np.stack([vector for _, vector in members])
+                candidates = best_rows(self._arena, matrix, blocks, limit)
+                for (at, vector), slots in zip(members, candidates, strict=True):
+                    found[at] = self._ranked(slots, vector, limit)
+            return found
 
     def _ranked(
         self, slots: NDArray[np.int64], vector: NDArray[np.float32], limit: int
-    ) -> list[str]:
-        """Ids of the best slots: cosine descending, then id."""
-        rows = self._slots.rows(slots)
-        return self._rows.named(
-            leading(rows, [self._cosines(slots, vector)], limit, self._rows.ids)
-        )
+    ) -> tuple[NumberedIds, NDArray[np.float64]]:
+        """Ids and cosines of the best slots: cosine descending, then id."""
+        rows, cosines = self._slots.rows(slots), self._cosines(slots, vector)
+        best = leading(rows, [cosines], limit, self._rows.ids)
+        ascending = np.argsort(rows)
+        return self._rows.named(best), cosines[ascending[rows[ascending].searchsorted(best)]]
 
 
 def _chunks(positions: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

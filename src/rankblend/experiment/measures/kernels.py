@@ -126,9 +126,9 @@ def _total(terms: FloatArray) -> FloatArray:
     So a ranking has the same bits however many empty ranks stand behind it and whatever it is
     measured beside; other orders of summation depend on the shape of the array.
     """
-    if not terms.shape[-1]:
-        return np.zeros(terms.shape[:-1])
-    total: FloatArray = np.cumsum(terms, axis=-1)[..., -1]
+    total = np.zeros(terms.shape[:-1])
+    for rank in range(terms.shape[-1]):
+        total += terms[..., rank]
     return total
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,11 +12,12 @@ from rankblend.experiment.replay.arms import Run
 from rankblend.kernels.compose import scaled_weights, total_weight
 from rankblend.profiles.reach import reachable
 from rankblend.relevance.composers import node_inputs
-from rankblend.relevance.missing import Neutral, Shrink, Zero
+from rankblend.relevance.missing import Neutral, Require, Shrink, Zero
 
 __all__ = ["PATTERN_BITS", "WeightBatch", "batches"]
 
 PATTERN_BITS = 8
+_EVEN = 2.0**-60  # weights less even than that are left to the exact scores
 
 _COMPOSERS = ("weighted_mean", "weighted_sum")
 
@@ -35,10 +35,11 @@ class WeightBatch:
         prior: What a missing policy pulls toward; None without a pull.
         standing: What the policy says where nothing is present; None for no score.
         by_all: All weight divides, not only what is present.
-        pattern_weights: float64, shape (2^s, K): the present weight of each presence pattern,
+        pattern_weights: float64, shape (K, 2^s): the present weight of each presence pattern,
             summed in the order of the inputs; None beyond 8 inputs.
-        divisors: The same with the least double for 0: what sums are divided by.
-        least: The least weight above 0.
+        terms: float32, shape (K, t): the weights, that of the prior if there is one, and 1; those
+            of each arm but the last scaled so that the greatest is in [1/2, 1]. None where a score
+            is more than a quotient of sums, or a weight below 2⁻⁶⁰ of the greatest.
         recipe: What the arms share; equal ones have equal tables.
     """
 
@@ -51,8 +52,7 @@ class WeightBatch:
     standing: float | None
     by_all: bool
     pattern_weights: NDArray[np.float64] | None
-    divisors: NDArray[np.float64] | None
-    least: float
+    terms: NDArray[np.float32] | None
     recipe: object
 
     def __len__(self) -> int:
@@ -115,26 +115,40 @@ def _batch(recipe: object, group: Sequence[Run]) -> WeightBatch:
     whole = np.array([total_weight(weights) for weights in scaled])
     standing = missing.value if isinstance(missing, Neutral) else shrink.prior if shrink else None
     weights = np.ascontiguousarray(np.array(scaled).T)
-    patterns = _pattern_weights(weights) if len(weights) <= PATTERN_BITS else None
+    pull = strength * whole
     return WeightBatch(
         group[0],
         np.array([run.number for run in group], np.int64),
         weights,
         whole,
-        strength * whole,
+        pull,
         shrink.prior if shrink else None,
         standing,
         root.compose == "weighted_sum" or isinstance(missing, (Neutral, Zero)),
-        patterns,
-        None if patterns is None else np.fmax(patterns, math.ulp(0.0)),
-        float(weights[weights > 0.0].min(initial=1.0)),
+        _pattern_weights(weights) if len(weights) <= PATTERN_BITS else None,
+        _terms(group[0], np.vstack([weights, pull]) if shrink else weights),
         recipe,
     )
 
 
+def _terms(run: Run, weights: NDArray[np.float64]) -> NDArray[np.float32] | None:
+    policy = run.root.missing
+    if isinstance(policy, Require) or run.profile.floors.min_score is not None:
+        return None
+    if isinstance(policy, Shrink) and not weights[-1].all():
+        return None  # its prior stands where nothing is present, even without a pull
+    greatest = weights.max(axis=0)
+    least = np.where(weights > 0.0, weights, np.inf).min(axis=0)
+    if (least < greatest * _EVEN).any():
+        return None
+    terms = np.ones((weights.shape[1], len(weights) + 1), np.float32)
+    terms[:, :-1] = np.ldexp(weights, -np.frexp(greatest)[1]).T
+    return terms
+
+
 def _pattern_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     patterns = np.arange(1 << len(weights))
-    sums = np.zeros((len(patterns), weights.shape[1]))
+    sums = np.zeros((weights.shape[1], len(patterns)))
     for bit, weight in enumerate(weights):
-        sums[(patterns >> bit) & 1 == 1] += weight
+        sums[:, (patterns >> bit) & 1 == 1] += weight[:, None]
     return sums

@@ -17,7 +17,7 @@ from rankblend.experiment.replay.batches import WeightBatch
 from rankblend.experiment.replay.flat import FlatBlock
 from rankblend.experiment.replay.ranks import place_judged
 from rankblend.experiment.replay.scores import Workspace
-from rankblend.experiment.replay.tables import QueryTable
+from rankblend.experiment.replay.stacks import Stack
 from rankblend.recall import Ranking, rank_candidates
 
 __all__ = ["BlockResult", "Work", "run_block"]
@@ -77,12 +77,12 @@ def run_block(block: Block, work: Work) -> BlockResult:
     flat = FlatBlock.of(block)
     for batch in work.batches:
         try:
-            tables = flat.tables(batch)
+            stacks = flat.stacks(batch)
         except RankblendError as error:
             result.failed.update(dict.fromkeys(batch.numbers.tolist(), str(error)))
             continue
         with np.errstate(all="ignore"):  # an underflow is no error
-            _run_batch(block, work, batch, tables, result)
+            _run_batch(block, work, batch, stacks, result)
     for run in work.others:
         try:
             rankings = _run_one(block, work, run, result)
@@ -98,25 +98,29 @@ def _run_batch(
     block: Block,
     work: Work,
     batch: WeightBatch,
-    tables: Sequence[QueryTable],
+    stacks: Sequence[Stack],
     result: BlockResult,
 ) -> None:
-    workspace = Workspace()
+    workspace, depth = Workspace(), work.depth
     returned = np.zeros((len(batch), len(block)), np.int64)
     for start in range(0, len(batch), _ARMS):
         part = slice(start, min(start + _ARMS, len(batch)))
-        placed = np.full((part.stop - start, len(block), work.depth), np.nan)
-        for query, table in enumerate(tables):
-            found = place_judged(table, batch, part, work.depth, workspace)
-            placed[found.arms, query, found.ranks - 1] = table.grades[found.judged]
-            returned[part, query] = np.minimum(found.ranked, work.top)
+        # Rank by rank, as the measures go through them.
+        placed = np.full((depth, part.stop - start, len(block)), np.nan)
+        for stack in stacks:
+            found = place_judged(stack, batch, part, depth, workspace)
+            query = stack.queries[stack.judged_queries[found.judged]]
+            placed[found.ranks - 1, found.arms, query] = stack.grades[found.judged]
+            returned[part, stack.queries] = np.minimum(found.ranked, work.top)
         for measure in work.measures:
             result.values[measure.name][batch.numbers[part]] = measure.of_grades(
-                placed, block.judgments, returned=returned[part]
+                np.moveaxis(placed, 0, -1), block.judgments, returned=returned[part]
             )
     result.empty[batch.numbers] = returned == 0
-    observed = np.array([table.coverage for table in tables])
-    result.coverage[batch.numbers] = _shares(batch.weights, observed.T)
+    observed = np.empty((len(batch.weights), len(block)))
+    for stack in stacks:
+        observed[:, stack.queries] = stack.coverage
+    result.coverage[batch.numbers] = _shares(batch.weights, observed)
 
 
 def _shares(weights: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:

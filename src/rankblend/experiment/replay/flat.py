@@ -24,13 +24,8 @@ from rankblend.experiment.recording.kept import Kept
 from rankblend.experiment.recording.pools import Demand
 from rankblend.experiment.replay.arms import Run
 from rankblend.experiment.replay.batches import WeightBatch
-from rankblend.experiment.replay.tables import (
-    QueryTable,
-    fills_of,
-    patterns_of,
-    query_table,
-    survivors,
-)
+from rankblend.experiment.replay.stacks import Stack, stacked
+from rankblend.experiment.replay.tables import QueryTable, fills_of, query_table, survivors
 from rankblend.profiles import RankingProfile
 from rankblend.relevance.blend import ScopeBlendMode
 from rankblend.relevance.composers import COMPOSERS, Node, compose_table, node_inputs
@@ -39,7 +34,7 @@ from rankblend.relevance.curves import apply_curve, is_batch_relative
 __all__ = ["FlatBlock"]
 
 # Kept of each block for the next batch or the next replay.
-_KEPT_POOLS, _KEPT_SIGNALS, _KEPT_TABLES = 8, 32, 2
+_KEPT_POOLS, _KEPT_SIGNALS, _KEPT_STACKS = 8, 32, 2
 
 FloatArray = NDArray[np.float64]
 
@@ -74,7 +69,7 @@ class FlatBlock:
         self.block = block
         self._pools: Kept[_Pool] = Kept(_KEPT_POOLS)
         self._signals: Kept[FloatArray] = Kept(_KEPT_SIGNALS)
-        self._tables: Kept[list[QueryTable]] = Kept(_KEPT_TABLES)
+        self._stacks: Kept[list[Stack]] = Kept(_KEPT_STACKS)
 
     @classmethod
     def of(cls, block: Block) -> FlatBlock:
@@ -84,13 +79,13 @@ class FlatBlock:
             known = block.memo["flat"] = cls(block)
         return known
 
-    def tables(self, batch: WeightBatch) -> list[QueryTable]:
-        """The table of every query.
+    def stacks(self, batch: WeightBatch) -> list[Stack]:
+        """The tables of all queries, stacked.
 
         Raises:
             RankblendError: As `query_table`.
         """
-        return self._tables.get(batch.recipe, lambda: self._all(batch.run))
+        return self._stacks.get(batch.recipe, lambda: stacked(self._all(batch.run), batch))
 
     def _all(self, run: Run) -> list[QueryTable]:
         queries = [RecordedQuery(self.block, number) for number in range(len(self.block))]
@@ -127,8 +122,6 @@ class FlatBlock:
         order = kept[np.lexsort([*keys, number[kept]])] if keys else kept
         values = np.where(here, columns, fills[:, None])[:, order]
         present = (here | counts[:, None])[:, order]
-        patterns, complete = patterns_of(present), np.logical_and.reduce(present, axis=0)
-        least = np.where(values > 0.0, values, 1.0).min(axis=0)
         ends = np.searchsorted(number[order], np.arange(len(self.block) + 1))
         judged, grades = self._judged(pool.rows[order], ends)
         observed = np.add.reduceat(
@@ -139,9 +132,8 @@ class FlatBlock:
         coverage = np.where(sizes > 0, observed, 0) / np.maximum(sizes, 1)
         return [
             QueryTable(
-                np.ascontiguousarray(values[:, part]), present[:, part], patterns[part],
-                bool(complete[part].all()), float(least[part].min(initial=1.0)),
-                distances[order[part]], judged[at], grades[at], coverage[:, at],
+                values[:, part], present[:, part], distances[order[part]],
+                judged[at], grades[at], coverage[:, at],
             )
             for at, part in enumerate(slice(a, b) for a, b in pairwise(ends.tolist()))
         ]  # fmt: skip

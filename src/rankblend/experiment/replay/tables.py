@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from rankblend.experiment.recording import RecordedQuery
 from rankblend.experiment.replay.arms import Run
-from rankblend.experiment.replay.batches import PATTERN_BITS
 from rankblend.recall.derive import collapse, derive
 from rankblend.recall.ranking import FLOOR_TOLERANCE
 from rankblend.relevance.blend import ScopeBlendMode
@@ -18,7 +17,7 @@ from rankblend.relevance.composers import Node, compose_table
 from rankblend.relevance.missing import Neutral, Required, Zero
 from rankblend.relevance.signals import SignalTable
 
-__all__ = ["QueryTable", "fills_of", "input_columns", "patterns_of", "query_table", "survivors"]
+__all__ = ["QueryTable", "fills_of", "input_columns", "query_table", "survivors"]
 
 
 @frozen(eq=False)
@@ -33,9 +32,6 @@ class QueryTable:
         values: float64, shape (s, m): what each input adds up as, fills included, 0 where it adds
             nothing.
         present: bool, shape (s, m): whether it counts as present.
-        patterns: int64, shape (m,): the same as one number a row, for up to 8 inputs.
-        complete: Everything counts as present.
-        least: The least value above 0.
         distances: int64, shape (m,): where the profile blends, ascending.
         judged: int64, shape (r,): rows that have a judgment.
         grades: float64, shape (r,): what it says.
@@ -44,9 +40,6 @@ class QueryTable:
 
     values: NDArray[np.float64]
     present: NDArray[np.bool_]
-    patterns: NDArray[np.int64]
-    complete: bool
-    least: float
     distances: NDArray[np.int64]
     judged: NDArray[np.int64]
     grades: NDArray[np.float64]
@@ -84,14 +77,9 @@ def query_table(query: RecordedQuery, run: Run) -> QueryTable:
     grades = query.grades
     found = [(at, grades[table.ids[row]]) for at, row in enumerate(order.tolist())
              if table.ids[row] in grades]  # fmt: skip
-    values = np.ascontiguousarray(np.where(here, columns, fills[:, None])[:, order])
-    present = np.ascontiguousarray((here | counts[:, None])[:, order])
     return QueryTable(
-        values,
-        present,
-        patterns_of(present),
-        bool(present.all()),
-        float(values[values > 0.0].min(initial=1.0)),
+        np.where(here, columns, fills[:, None])[:, order],
+        (here | counts[:, None])[:, order],
         distances[order],
         np.array([at for at, _ in found], np.int64),
         np.array([grade for _, grade in found], np.float64),
@@ -110,13 +98,6 @@ def input_columns(run: Run, table: SignalTable) -> NDArray[np.float64]:
         else:
             row[:] = table.column(name)
     return columns
-
-
-def patterns_of(present: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Which inputs are present, bool of shape (s, m), as one number a row; 0 beyond 8 inputs."""
-    if len(present) > PATTERN_BITS:
-        return np.zeros(present.shape[1], np.int64)
-    return (1 << np.arange(len(present))) @ present
 
 
 def fills_of(root: Node) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

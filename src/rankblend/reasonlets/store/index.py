@@ -79,8 +79,7 @@ class ActiveIndex:
             admitted = self._intents == code
         query = StoreQuery("", (search.scope,), vector=search.vector, admitted=admitted)
         level = None if search.ancestors else 0
-        ids = self._vectors.propose(query, search.limit, level=level)
-        cosines = self._vectors.observe(query, ids).columns["cosine"]
+        ids, cosines = self._vectors.nearest(query, search.limit, level=level)
         return list(zip(ids, cosines.tolist(), strict=True))
 
     def _reserve(self, size: int) -> None:

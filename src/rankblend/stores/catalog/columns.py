@@ -130,7 +130,7 @@ class Columns:
         found = self._arrays[name][rows]
         if name in _LABEL_VALUES:
             return _LABEL_VALUES[name][found]
-        return found.astype(np.float64)
+        return found.astype(np.float64, copy=False)
 
     def put_records(self, records: Sequence[Record], digests: Sequence[int]) -> None:
         """Enter memories, replacing those with the same key; ``digests`` are those of the texts."""

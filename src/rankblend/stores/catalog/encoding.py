@@ -32,7 +32,7 @@ __all__ = [
 DIGEST = 9  # where the digest stands in an encoded record
 _VECTOR = np.dtype("<f4")
 _IN_CACHE = 256  # rows
-_load = json.JSONDecoder().decode
+_read_json = json.JSONDecoder().raw_decode
 
 
 @contextmanager
@@ -150,7 +150,15 @@ def decode_metadata(text: str | None) -> dict[str, object]:
 
 def decode_links(text: str | None) -> tuple[Link, ...]:
     """Links as they were written."""
-    return tuple(Link(*link) for link in _load(text)) if text else ()
+    return tuple([Link(*link) for link in _load(text)]) if text else ()
+
+
+def _load(text: str) -> Any:
+    """JSON as it was written, without a blank before or behind it."""
+    value, end = _read_json(text)
+    if end < len(text):
+        raise ValueError("something follows the JSON")
+    return value
 
 
 def stacked_vectors(
@@ -210,11 +218,10 @@ def rebuild(
 ) -> list[Record]:
     """Records from rows of ``scope, id, serial, created, used, uses, at … metadata`` (see SQL)."""
     records = []
-    for row, vector in zip(rows, vectors, strict=True):
-        (path, identifier, serial, created, used, uses, at, expires, layer, slot, salience) = row[
-            :11
-        ]
-        (confidence, review, maturity, certainty, _, text, links, metadata) = row[11:19]
+    for (
+        path, identifier, serial, created, used, uses, at, expires, layer, slot, salience,
+        confidence, review, maturity, certainty, _, text, links, metadata, *_,
+    ), vector in zip(rows, vectors, strict=True):  # fmt: skip
         records.append(
             Record(
                 Key(scopes(path), identifier),

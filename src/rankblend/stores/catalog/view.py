@@ -27,8 +27,8 @@ class Facts:
     """What the columns say about some ids, in their order.
 
     Args:
-        known: bool, shape (n,): whether the query sees such a memory; elsewhere all is NaN.
-        columns: Name → float64, shape (n,); NaN = absent.
+        known: bool, shape (n,): whether the query sees such a memory.
+        columns: Name → float64, one value for each known id; NaN = absent.
     """
 
     known: NDArray[np.bool_]
@@ -177,17 +177,13 @@ class MemoryView:
         with self._reading():
             located = self._columns.rows.locate(query, ids)
             known = located >= 0
-            rows = located[known]
+            rows = located if known.all() else located[known]
             columns = {
                 name: preferred.share(RowFields(self._columns, rows, self._metadata), len(rows))
                 if name == "structured"
                 else self._columns.values(name, rows)
                 for name in names
             }
-        if len(rows) < len(ids):
-            for name, found in columns.items():
-                columns[name] = np.full(len(ids), np.nan)
-                columns[name][known] = found
         return Facts(known, columns)
 
     def digests(self, query: StoreQuery, ids: Sequence[str]) -> list[int | None]:

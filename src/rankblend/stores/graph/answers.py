@@ -125,7 +125,7 @@ class Answer:
     def _held(self, ids: Sequence[str]) -> tuple[NDArray[np.bool_], Ints]:
         """Which ids are memories the query sees, and the node of each (−1: none)."""
         memories = self._tables.memories
-        if isinstance(ids, NumberedIds) and ids.serials.min(initial=0) >= 0:
+        if isinstance(ids, NumberedIds) and ids.numbered:
             slots = memories.with_serials(ids.serials)
             held = slots >= 0
             held[held] = self._view.shown(slots[held])

@@ -15,7 +15,7 @@ from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.kernels.select import leading
 from rankblend.stores.keywords.analysis import Analysis, Tokenizer
 from rankblend.stores.keywords.corpus import Corpora
-from rankblend.stores.keywords.index import TokenIndex
+from rankblend.stores.keywords.index import Entries, TokenIndex
 from rankblend.stores.keywords.question import Question, read_question
 from rankblend.stores.keywords.selection import select
 from rankblend.stores.keywords.snapshot import pack, unpack
@@ -28,7 +28,7 @@ __all__ = ["KeywordStore"]
 
 # Tokens that may wait outside the postings: reading them costs each query some .2 ms at most.
 _PENDING = 32_768
-# From this share of matching rows on, a sum per row of the store is quicker than sorting rows.
+# From this share of matching rows on, a sum for each row between them is quicker than sorting them.
 _DENSE = 16
 _GREATEST_K1 = 1e6
 
@@ -94,6 +94,9 @@ class KeywordStore:
         self._analysis = Analysis(language, tokenizer)
         self._lock = threading.RLock()
         self._closed = False
+        # What the last query was proposed from: every row that scores above 0, ascending, and its
+        # score. What is proposed is observed next.
+        self._scored: tuple[StoreQuery, NDArray[np.int64], NDArray[np.float64]] | None = None
         self._start(ScopedRows(), TokenIndex(self._analysis))
 
     def fresh(self) -> KeywordStore:
@@ -158,6 +161,8 @@ class KeywordStore:
             if not limit or not len(question.stems):
                 return []
             rows, scores = self._matches(question, self._rows.blocks(query, level))
+            if level is None:
+                self._scored = query, rows, scores
             return self._rows.named(leading(rows, [scores], limit, self._rows.ids))
 
     def observe(self, query: StoreQuery, ids: Sequence[str]) -> Observation:
@@ -173,21 +178,14 @@ class KeywordStore:
             self._settle()
             question = self._question(query)
             located = self._rows.locate(query, ids)
-            known = np.flatnonzero(located >= 0)
-            rows = located[known]
-            bm25 = np.full(len(ids), np.nan)
-            coverage = np.full(len(ids), np.nan)
+            known = located >= 0
+            rows = located if known.all() else located[known]
             entries = self._index.read(rows)
-            if question.has_terms:
-                found = self._index.scan(entries, question.stems)
-                lengths = self._index.forward.lengths[rows[found.rows]]
-                bm25[known] = question.scores(found, lengths, found.rows, len(rows))
-            if question.word_count:
-                held = self._index.held(entries, question.tokens, len(rows))
-                coverage[known] = held / question.word_count
-            else:
-                coverage[known] = 1.0
-        return Observation.of_known({"bm25": bm25, "coverage": coverage}, located >= 0)
+            columns = {
+                "bm25": self._bm25(query, question, rows, entries),
+                "coverage": self._coverage(question, len(rows), entries),
+            }
+        return Observation.of_known(columns, known)
 
     def propose_many(
         self, queries: Sequence[StoreQuery], limit: int, *, level: int | None = None
@@ -258,6 +256,7 @@ class KeywordStore:
         """What was counted before holds no more."""
         self._corpora.forget()
         self._questions: WeakKeyDictionary[StoreQuery, Question] = WeakKeyDictionary()
+        self._scored = None
 
     def _settle(self) -> None:
         if self._rows.needs_compaction:
@@ -278,6 +277,29 @@ class KeywordStore:
             )
         return known
 
+    def _bm25(
+        self, query: StoreQuery, question: Question, rows: NDArray[np.int64], entries: Entries
+    ) -> NDArray[np.float64]:
+        if not question.has_terms:
+            return np.full(len(rows), np.nan)
+        if self._scored is None or self._scored[0] is not query:
+            found = self._index.scan(entries, question.stems)
+            lengths = self._index.forward.lengths[rows[found.rows]]
+            return question.scores(found, lengths, found.rows, len(rows))
+        # What was proposed was chosen from the scores of everything this query sees.
+        _, matched, scores = self._scored
+        if not len(matched):
+            return np.zeros(len(rows))
+        places = matched.searchsorted(rows)
+        return np.where(
+            matched.take(places, mode="clip") == rows, scores.take(places, mode="clip"), 0.0
+        )
+
+    def _coverage(self, question: Question, count: int, entries: Entries) -> NDArray[np.float64]:
+        if not question.word_count:
+            return np.ones(count)
+        return self._index.held(entries, question.tokens, count) / question.word_count
+
     def _matches(
         self, question: Question, blocks: RowBlocks
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -287,10 +309,13 @@ class KeywordStore:
         )
         found = self._index.occurrences(selection, question.stems)
         lengths = self._index.forward.lengths[found.rows]
-        if len(found) * _DENSE > len(self._index):
-            scores = question.scores(found, lengths, found.rows, len(self._index))
-            rows = np.flatnonzero(scores)
-            return rows, scores[rows]
+        if not len(found):
+            return found.rows.astype(np.int64), np.empty(0)
+        first, last = int(found.rows.min()), int(found.rows.max())
+        if len(found) * _DENSE > last - first:
+            scores = question.scores(found, lengths, found.rows - first, last - first + 1)
+            places = np.flatnonzero(scores)
+            return places + first, scores[places]
         rows, slots = np.unique(found.rows, return_inverse=True)
         scores = question.scores(found, lengths, slots, len(rows))
         return rows[scores > 0], scores[scores > 0]
