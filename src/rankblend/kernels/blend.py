@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, MemoryContractError
 
-__all__ = ["BELOW_TIPS", "backfilled", "blended", "gates"]
+__all__ = ["BELOW_TIPS", "backfilled", "blended", "gates", "ungated"]
 
 FloatArray = NDArray[np.float64]
 
@@ -46,6 +46,15 @@ def gates(distances: ArrayLike, *, half_life_levels: float, floor: float) -> Flo
     with np.errstate(over="ignore"):
         decayed = np.exp2(-(levels / half_life_levels))
     return np.where(levels == 0, 1.0, floor + (1.0 - floor) * decayed)
+
+
+def ungated(distances: ArrayLike) -> FloatArray:
+    """1 at every distance: ``gates`` where nothing is discounted.
+
+    Raises:
+        MemoryContractError: A distance is negative, i.e. an invisible memory is being scored.
+    """
+    return np.ones(len(_levels(distances)))
 
 
 def blended(scores: ArrayLike, gate_values: FloatArray) -> FloatArray:
@@ -103,4 +112,4 @@ def _levels(distances: ArrayLike) -> NDArray[np.int64]:
             f"distances: expected levels ≥ 0, got {levels.min()} in row {int(np.argmin(levels))}; "
             "a memory that the query cannot see must not be scored"
         )
-    return levels.astype(np.int64)
+    return levels.astype(np.int64, copy=False)

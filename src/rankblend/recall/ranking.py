@@ -167,8 +167,10 @@ def rank_candidates(
         raise InvalidArgumentError(f"node: profile {profile.name!r} has no {node!r} to rank with")
     composition = compose_table(root, profile.nodes, table)
 
-    others = np.flatnonzero(stands_for != np.arange(len(candidates)))
-    rulings = [Ruling(Fate.DUPLICATE, others, stands_for[others])]
+    rulings = []
+    if rows.size < len(candidates):
+        others = np.flatnonzero(stands_for != np.arange(len(candidates)))
+        rulings.append(Ruling(Fate.DUPLICATE, others, stands_for[others]))
     alive = _apply_floors(profile, table, composition, rows, rulings)
 
     scores = composition.scores.copy()
@@ -182,7 +184,7 @@ def rank_candidates(
 
     distances = candidates.distances[rows]
     gates = profile.scope.gates(distances)
-    rank_scores = profile.scope.rank_scores(scores, distances)
+    rank_scores = profile.scope.rank_scores(scores, distances, gates=gates)
     survivors = np.flatnonzero(alive)
     order = survivors[
         rank_order(

@@ -77,10 +77,9 @@ class ScopeBlend:
 
     def gates(self, distances: ArrayLike) -> NDArray[np.float64]:
         """``gate`` of many: whole numbers of shape (n,) to float64 of shape (n,), the same bits."""
-        gate_values = kernel.gates(
-            distances, half_life_levels=self.half_life_levels, floor=self.floor
-        )
-        return np.ones_like(gate_values) if self.mode is ScopeBlendMode.OFF else gate_values
+        if self.mode is ScopeBlendMode.OFF:
+            return kernel.ungated(distances)
+        return kernel.gates(distances, half_life_levels=self.half_life_levels, floor=self.floor)
 
     def rank_score(self, score: float, distance: int) -> float:
         """The score in [0, 1] after blending, in [0, 1].
@@ -94,7 +93,16 @@ class ScopeBlend:
         """
         return float(self.rank_scores([score], [distance])[0])
 
-    def rank_scores(self, scores: ArrayLike, distances: ArrayLike) -> NDArray[np.float64]:
-        """``rank_score`` of many, float64 of shape (n,), the same bits."""
-        gated = kernel.blended(scores, self.gates(distances))
+    def rank_scores(
+        self,
+        scores: ArrayLike,
+        distances: ArrayLike,
+        *,
+        gates: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """``rank_score`` of many, float64 of shape (n,), the same bits.
+
+        ``gates`` are those of the distances, where somebody has them already.
+        """
+        gated = kernel.blended(scores, self.gates(distances) if gates is None else gates)
         return kernel.backfilled(gated, distances) if self.mode == "backfill" else gated

@@ -79,7 +79,8 @@ class ScopedRows:
         Args:
             scopes: By path, each of at least one row.
             codes: int32: position in ``scopes`` of the scope of each row, ascending.
-            ids, serials: Of the rows; ids ascending within a scope.
+            ids: Of the rows, ascending within a scope.
+            serials: Of the rows.
         """
         rows = cls()
         for scope in scopes:
