@@ -133,8 +133,9 @@ class RawCalls:
     # -- graph, catalog, activity -----------------------------------------------------------------
 
     def walk(self):
-        """Seeds by name, the capped walk from all of them, and where most of it arrives."""
-        return self._graph.propose(evolve(self._asked["graph"]), self._size)
+        """Seeds by name, the capped walk from all of them, where most of it arrives, and the pool."""
+        asked = evolve(self._asked["graph"])
+        return self._graph.propose(asked, self._size), self._graph.observe(asked, self._pooled)
 
     def _prepare_columns(self, memory, recall):
         columns = memory._engine.catalog._columns
@@ -144,6 +145,7 @@ class RawCalls:
         shown = rows.locate(self._asked["keywords"], recall.ids)
         self._shown = rows.serials[shown].tolist()
         self._facts = rows.locate(self._asked["keywords"], recall.ranking.candidates.ids)
+        self._pooled = rows.named(self._facts)
         connection = memory._engine.catalog._database.read
         with connection() as opened:
             self._execute = partial(opened.execute, _TEXTS)

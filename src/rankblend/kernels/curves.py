@@ -240,22 +240,23 @@ def smoothed_rate(
     Returns:
         The rates in [0, 1] or NaN, and whether the parent's rate was the prior (bool, shape (n,)).
 
-    Source: the success rate of Mnemosyne. "Above 1/2" is decided on the counts, before any
-    division, so that a parent whose counts balance never lifts by a rounding.
+    Source: Mnemosyne. "Above 1/2" is decided on the counts: balanced ones never lift by a rounding.
     """
     _positive("prior_weight", prior_weight)
     _within("agent_verdict_weight", agent_verdict_weight, 0.0, 1.0)
     own = _counts("runs", (runs, successes, judged_runs, judged_successes))
-    lift = _counts("parent", parent or (np.full(own[0].shape, np.nan),) * 4, own[0])
 
     def rate(counts: tuple[FloatArray, ...], prior: FloatArray | float) -> FloatArray:
         weighted = counts[0] + agent_verdict_weight * counts[2]
         good = counts[1] + agent_verdict_weight * counts[3]
         return (good + prior_weight * prior) / (weighted + prior_weight)
 
-    margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
-    lifted = (margin > 0.0) & ~np.isnan(own[0])
-    prior = np.where(lifted, np.maximum(rate(lift, 0.5), 0.5), 0.5)
+    lifted, prior = np.zeros(own[0].shape, np.bool_), np.full(own[0].shape, 0.5)
+    if parent and not np.isnan(_column("parent", parent[0])).all():  # somebody has one
+        lift = _counts("parent", parent, own[0])
+        margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
+        lifted = (margin > 0.0) & ~np.isnan(own[0])
+        prior = np.where(lifted, np.maximum(rate(lift, 0.5), 0.5), 0.5)
     return np.minimum(np.maximum(rate(own, prior), 0.0), 1.0), lifted
 
 

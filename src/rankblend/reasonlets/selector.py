@@ -142,11 +142,12 @@ def _problems(search: Search, found: object) -> Iterator[str]:
             continue
         seen.add(identifier)
         scope: object = each.scope
-        distance = distances.get(scope) if isinstance(scope, Scope) else -1
-        if distance is None:
-            distance = distances[each.scope] = search.scope.distance(each.scope)
-        if distance < 0 or (distance > 0 and not search.ancestors):
-            yield f"candidates[{at}].scope: not a scope that was asked"
+        if scope is not search.scope:
+            distance = distances.get(scope) if isinstance(scope, Scope) else -1
+            if distance is None:
+                distance = distances[each.scope] = search.scope.distance(each.scope)
+            if distance < 0 or (distance > 0 and not search.ancestors):
+                yield f"candidates[{at}].scope: not a scope that was asked"
         if not is_number(each.similarity) or abs(each.similarity) > 1.0 + RANGE_SLACK:
             yield f"candidates[{at}].similarity: expected a cosine in [-1, 1]"
         if not is_sound(each.counts):
@@ -161,7 +162,7 @@ def is_sound(counts: object) -> bool:
     """Whether counts can be: whole, and no part greater than its whole."""
     if type(counts) is not Counts:
         return False
-    runs, successes, judged, judged_successes = four = _four(counts)
-    if set(map(type, four)) != {int}:
+    runs, successes, judged, judged_successes = _four(counts)
+    if not type(runs) is type(successes) is type(judged) is type(judged_successes) is int:
         return False
     return 0 <= judged_successes <= successes and 0 <= judged - judged_successes <= runs - successes

@@ -205,8 +205,7 @@ def _sources(
         for other in derivation.evidence[1:]:
             same = [c for c in _columns(candidates, *other) if c.store == leading.store]
             inputs.append(same[0].values if same else np.full(n, np.nan))
-        for kind, column in zip(derivation.kinds, inputs, strict=True):
-            _check_range(leading.store, kind, column, candidates.ids)
+        _check_range(leading.store, derivation.kinds, inputs, candidates.ids)
         try:
             values, remarks = apply_steps(derivation.recipe.curve, inputs, derivation.kinds)
         except InvalidArrayError as error:
@@ -243,20 +242,34 @@ def _offered(
 
 
 def _check_range(
-    store: str, kind: Evidence, values: NDArray[np.float64], ids: Sequence[str]
+    store: str,
+    kinds: Sequence[Evidence],
+    columns: Sequence[NDArray[np.float64]],
+    ids: Sequence[str],
 ) -> None:
     """Refuse what cannot be this evidence, such as a distance in place of a cosine.
 
     Curves would not tell: clipped, the greatest distance becomes the greatest similarity.
     """
-    low, high = kind.low - RANGE_SLACK, kind.high + RANGE_SLACK
-    # two reductions that pass over NaN
-    if np.fmin.reduce(values, initial=low) < low or np.fmax.reduce(values, initial=high) > high:
-        row = int(np.argmax((values < low) | (values > high)))
-        raise MemoryContractError(
-            f"store {store!r}: expected {kind.name} in [{kind.low:g}, {kind.high:g}], "
-            f"got {values[row]:g} for {ids[row]!r}"
-        )
+    # Two reductions that pass over NaN; of many columns at once where the narrowest range has all.
+    narrow = max(kind.low for kind in kinds), min(kind.high for kind in kinds)
+    if len(columns) > 1 and _within(np.concatenate(columns), *narrow):
+        return
+    for kind, values in zip(kinds, columns, strict=True):
+        if not _within(values, kind.low, kind.high):
+            low, high = kind.low - RANGE_SLACK, kind.high + RANGE_SLACK
+            row = int(np.argmax((values < low) | (values > high)))
+            raise MemoryContractError(
+                f"store {store!r}: expected {kind.name} in [{kind.low:g}, {kind.high:g}], "
+                f"got {values[row]:g} for {ids[row]!r}"
+            )
+
+
+def _within(values: NDArray[np.float64], low: float, high: float) -> bool:
+    low, high = low - RANGE_SLACK, high + RANGE_SLACK
+    return not (
+        np.fmin.reduce(values, initial=low) < low or np.fmax.reduce(values, initial=high) > high
+    )
 
 
 def _columns(candidates: Candidates, store: str, name: str) -> tuple[EvidenceColumn, ...]:

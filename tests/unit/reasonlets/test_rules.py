@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,7 +38,9 @@ from rankblend.reasonlets import (
     SyncReasonletMemory,
     VerdictSource,
 )
+from rankblend.reasonlets.store import Search
 from rankblend.relevance.blend import ScopeBlend
+from rankblend.relevance.scope import Scope
 
 SCOPE = "tenant:acme"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -530,3 +533,35 @@ def test_store_when_another_process_holds_the_file_then_unavailable(tmp_path: Pa
     assert caught.value.detail == "CatalogBusyError"
     run(first.aclose)
     run(second.aclose)
+
+
+def test_search_when_a_thread_holds_the_connection_then_the_loop_goes_on(tmp_path: Path) -> None:
+    """A small index is searched on the loop itself, but never waits there."""
+    store = SqliteReasonletStore.open(tmp_path / "r.db")
+    made, held, ticks = memory(store), threading.Event(), []
+    release = threading.Event()
+
+    def hold() -> None:
+        with store._database.read():
+            held.set()
+            release.wait(30)
+
+    async def main() -> None:
+        await made.remember(capture())
+        search = Search(Scope.parse(SCOPE), np.array([1.0, 0.0], np.float32), 5, None)
+        (alone,) = await store.search(search)
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait(30)
+        waiting = asyncio.create_task(store.search(search))
+        for _ in range(3):  # not reached before `hold` gives up, if the search waited here
+            await asyncio.sleep(0)
+            ticks.append(waiting.done())
+        release.set()
+        (found,) = await waiting
+        holder.join()
+        assert found.id == alone.id
+        await made.aclose()
+
+    asyncio.run(main())
+    assert ticks == [False, False, False]

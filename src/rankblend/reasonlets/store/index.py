@@ -44,6 +44,10 @@ class ActiveIndex:
         self._codes: dict[str, int] = {}
         self._intents = np.zeros(0, np.int32)  # by serial; 0: none
 
+    def __len__(self) -> int:
+        """How many procedures it holds."""
+        return len(self._scopes)
+
     @property
     def ids(self) -> AbstractSet[str]:
         """The procedures it holds."""

@@ -122,6 +122,18 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    @contextmanager
+    def read_if_free(self) -> Iterator[sqlite3.Connection | None]:
+        """`read` for whoever must not wait: None while another thread holds the connection."""
+        if not self._read_lock.acquire(blocking=False):
+            yield None
+            return
+        try:
+            with self.read() as connection:
+                yield connection
+        finally:
+            self._read_lock.release()
+
     def stop_waiting(self) -> None:
         """From now on give up at once when another writer holds the file."""
         with self._write_lock, translated(self.path):
