@@ -201,10 +201,13 @@ def best_rows(
     if blocks.count <= limit + _SLACK:
         return [blocks.rows()] * len(queries)
     few, gathered, sources = _sources(blocks)
-    products = np.hstack(
-        [arena.products_in(queries, *span) for span in few] + [arena.products(queries, gathered)]
-    )
-    gathered = np.concatenate([*(np.arange(*span) for span in few), gathered])
+    products = np.empty((len(queries), 0), dtype=np.float32)
+    if few or len(gathered):
+        products = np.hstack(
+            [arena.products_in(queries, *span) for span in few]
+            + [arena.products(queries, gathered)]
+        )
+        gathered = np.concatenate([*(np.arange(*span) for span in few), gathered])
     searched = [
         (source, *arena.search(queries, source.asked(limit), source.selector()))
         for source in sources
