@@ -706,3 +706,38 @@ def test_restore_of_bytes_after_the_arrays_is_refused() -> None:
 @pytest.mark.parametrize("data", [b"", b"rbkw", b"\x80\x04.", b"{}", bytes(100)])
 def test_restore_of_something_else_is_refused(data: bytes) -> None:
     assert not KeywordStore().restore(data)
+
+
+_WORDS = st.lists(st.sampled_from(["tea", "teas", "green", "refund", "the", "ana"]), max_size=6)
+
+
+@given(
+    texts=st.lists(
+        st.tuples(st.sampled_from([ACME, USER, OTHER]), _WORDS), min_size=1, max_size=12
+    ),
+    late=st.lists(st.tuples(st.sampled_from([USER, OTHER]), _WORDS), max_size=4),
+    asked=_WORDS,
+    gone=st.integers(0, 11),
+)
+def test_observation_when_the_query_was_proposed_for_then_it_is_the_same_to_the_bit(
+    texts: list[tuple[Scope, list[str]]],
+    late: list[tuple[Scope, list[str]]],
+    asked: list[str],
+    gone: int,
+) -> None:
+    """Scores found for proposals serve as evidence, also after a write in between."""
+    every = [
+        record(f"m{at}", " ".join(words), scope) for at, (scope, words) in enumerate(texts + late)
+    ]
+    store = filled(*every[: len(texts)])
+    ids = [each.id for each in every] + ["unknown"]
+    query, same = ask(" ".join(asked)), ask(" ".join(asked))
+    for write in (lambda: None, lambda: store.add(every[len(texts) :]),
+                  lambda: store.remove([every[gone % len(every)].key])):  # fmt: skip
+        store.propose(query, 5)
+        write()
+        for _ in range(2):
+            after, alone = store.observe(query, ids), store.observe(same, ids)
+            for name in store.emits:
+                assert after.columns[name].tobytes() == alone.columns[name].tobytes()
+            store.propose(query, 5)
