@@ -245,18 +245,16 @@ def smoothed_rate(
     _positive("prior_weight", prior_weight)
     _within("agent_verdict_weight", agent_verdict_weight, 0.0, 1.0)
     own = _counts("runs", (runs, successes, judged_runs, judged_successes))
+    lift = _counts("parent", parent or (np.full(own[0].shape, np.nan),) * 4, own[0])
 
     def rate(counts: tuple[FloatArray, ...], prior: FloatArray | float) -> FloatArray:
         weighted = counts[0] + agent_verdict_weight * counts[2]
         good = counts[1] + agent_verdict_weight * counts[3]
         return (good + prior_weight * prior) / (weighted + prior_weight)
 
-    lifted, prior = np.zeros(own[0].shape, np.bool_), np.full(own[0].shape, 0.5)
-    if parent and not np.isnan(_column("parent", parent[0])).all():  # somebody has one
-        lift = _counts("parent", parent, own[0])
-        margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
-        lifted = (margin > 0.0) & ~np.isnan(own[0])
-        prior = np.where(lifted, np.maximum(rate(lift, 0.5), 0.5), 0.5)
+    margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
+    lifted = (margin > 0.0) & ~np.isnan(own[0])
+    prior = np.where(lifted, np.maximum(rate(lift, 0.5), 0.5), 0.5)
     return np.minimum(np.maximum(rate(own, prior), 0.0), 1.0), lifted
 
 
@@ -317,6 +315,8 @@ def _counts(name: str, counts: tuple[FloatArray, ...], *like: FloatArray) -> tup
         raise InvalidArrayError(name, "four columns of one length", "others")
     runs, successes, judged, good = columns
     absent = np.isnan(columns).any(axis=0)
+    if absent.all():
+        return (np.full(absent.shape, np.nan),) * 4
     with np.errstate(invalid="ignore"):
         agents, agents_good = runs - judged, successes - good
     fine = (good <= judged) & (agents_good >= 0.0) & (agents_good <= agents) & (runs <= MOST_RUNS)

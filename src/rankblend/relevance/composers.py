@@ -216,8 +216,8 @@ def _evaluate(
     scores, present, _ = _settle(outcome, policy, composer)
     for failed in dropped.values():
         present &= ~failed
-    if not present.all():
-        scores = np.where(present, scores, 0.0)
+    # A copy either way: a composer may have given an array that is not its own.
+    scores = scores.copy() if present.all() else np.where(present, scores, 0.0)
     scores.setflags(write=False)
     present.setflags(write=False)
     return Composition(

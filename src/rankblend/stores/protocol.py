@@ -215,7 +215,10 @@ class Observation:
             columns: Evidence name → float64, one value for each known id, NaN where there is none.
             known: bool, shape (n,): which ids are known.
         """
-        if known.all():
+        count = int(np.count_nonzero(known))
+        if any(len(column) != count for column in columns.values()):
+            raise InvalidArrayError("observation", f"a value for each of {count} known", "others")
+        if count == len(known):
             return cls(columns)
         spread = {}
         for name, column in columns.items():

@@ -305,9 +305,9 @@ class VectorStore:
         with self._lock:
             self._check_open()
             vectors = [self._query_vector(query) for query in queries]
-            found: list[tuple[Sequence[str], NDArray[np.float64]]] = [([], np.empty(0))] * len(
-                queries
-            )
+            found: list[tuple[Sequence[str], NDArray[np.float64]]] = [
+                ([], np.empty(0)) for _ in queries
+            ]
             if self._arena is None or limit == 0:
                 return found
             alike: dict[tuple[object, ...], list[tuple[int, NDArray[np.float32]]]] = {}

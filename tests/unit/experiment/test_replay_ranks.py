@@ -29,7 +29,11 @@ NAMES = ("salience", "confidence", "review")
 
 
 def batch_of(
-    rows: list[list[float]], missing: MissingPolicy, *, floor: float | None = None
+    rows: list[list[float]],
+    missing: MissingPolicy,
+    *,
+    floor: float | None = None,
+    compose: str = "weighted_mean",
 ) -> WeightBatch:
     runs = [
         Run(
@@ -37,7 +41,7 @@ def batch_of(
             Arm(
                 f"w{number}",
                 RankingProfile(
-                    "any", Node("weighted_mean", zip(NAMES, row, strict=True), missing=missing),
+                    "any", Node(compose, zip(NAMES, row, strict=True), missing=missing),
                     signals={name: SignalRecipe(name) for name in NAMES}, floors=Floors(floor),
                 ),
             ),
@@ -97,6 +101,13 @@ def test_batch_when_quotients_could_not_tell_then_has_no_terms(
     rows: list[list[float]], missing: MissingPolicy, floor: float | None
 ) -> None:
     assert batch_of(rows, missing, floor=floor).terms is None
+
+
+def test_batch_when_a_sum_shrinks_then_has_no_terms() -> None:
+    """Where nothing is present the prior stands; the quotient would pull it toward nothing."""
+    shrink = Shrink(0.9, 1.0)
+    assert batch_of([[1.0, 1.0, 0.0]], shrink, compose="weighted_sum").terms is None
+    assert batch_of([[1.0, 1.0, 0.0]], shrink).terms is not None
 
 
 @pytest.mark.parametrize("width", [8, 152, 2_040, 2_048, 5_000])

@@ -19,6 +19,7 @@ from rankblend.relevance.scope import Scope
 from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.keywords.snapshot import Arrays, joined
 from rankblend.stores.keywords.snapshot import _arrays as read_arrays
+from rankblend.stores.numbered import NumberedIds
 from rankblend.stores.protocol import (
     Key,
     Reach,
@@ -741,3 +742,16 @@ def test_observation_when_the_query_was_proposed_for_then_it_is_the_same_to_the_
             for name in store.emits:
                 assert after.columns[name].tobytes() == alone.columns[name].tobytes()
             store.propose(query, 5)
+
+
+def test_observation_when_serials_name_a_hidden_memory_then_proposing_changes_nothing() -> None:
+    store = filled(
+        record("a", "green tea", ACME, 0), record("a", "black coffee", USER, 1),
+        record("b", "green hat", USER, 2),
+    )  # fmt: skip
+    ids = NumberedIds(["a", "b"], np.array([0, 2]))
+    query, same = ask("green tea"), ask("green tea")
+    store.propose(query, 5)
+    assert store.observe(query, ids).columns["bm25"].tolist() == (
+        store.observe(same, ids).columns["bm25"].tolist()
+    )

@@ -135,8 +135,9 @@ def _terms(run: Run, weights: NDArray[np.float64]) -> NDArray[np.float32] | None
     policy = run.root.missing
     if isinstance(policy, Require) or run.profile.floors.min_score is not None:
         return None
-    if isinstance(policy, Shrink) and not weights[-1].all():
-        return None  # its prior stands where nothing is present, even without a pull
+    if isinstance(policy, Shrink) and (run.root.compose == "weighted_sum" or not weights[-1].all()):
+        # Its prior stands where nothing is present, even without a pull, or beside a whole weight.
+        return None
     greatest = weights.max(axis=0)
     least = np.where(weights > 0.0, weights, np.inf).min(axis=0)
     if (least < greatest * _EVEN).any():

@@ -124,13 +124,18 @@ class Database:
 
     @contextmanager
     def read_if_free(self) -> Iterator[sqlite3.Connection | None]:
-        """`read` for whoever must not wait: None while another thread holds the connection."""
+        """`read` for whoever must not wait: None, or CatalogBusyError, while others hold the file."""
         if not self._read_lock.acquire(blocking=False):
             yield None
             return
         try:
             with self.read() as connection:
-                yield connection
+                ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
+                connection.execute("PRAGMA busy_timeout = 0")
+                try:
+                    yield connection
+                finally:
+                    connection.execute(f"PRAGMA busy_timeout = {patience}")
         finally:
             self._read_lock.release()
 

@@ -160,8 +160,10 @@ class KeywordStore:
             question = self._question(query)
             if not limit or not len(question.stems):
                 return []
-            rows, scores = self._matches(question, self._rows.blocks(query, level))
-            if level is None:
+            blocks = self._rows.blocks(query, level)
+            rows, scores = self._matches(question, blocks)
+            # Not where a row in sight was left out: serials may name one behind a nearer one.
+            if level is None and not len(blocks.excluded) and not len(blocks.tail):
                 self._scored = query, rows, scores
             return self._rows.named(leading(rows, [scores], limit, self._rows.ids))
 

@@ -9,6 +9,7 @@ from functools import partial
 from sqlite3 import Connection
 from typing import Any, Self, TypeVar
 
+from rankblend.errors import CatalogBusyError
 from rankblend.reasonlets.errors import ReasonletNotFoundError
 from rankblend.reasonlets.reasonlet import Erased, Feedback, Reasonlet, ReasonletStatistics, Status
 from rankblend.reasonlets.store.index import ActiveIndex, Indexed
@@ -43,9 +44,9 @@ __all__ = ["SqliteReasonletStore"]
 T = TypeVar("T")
 
 _STATE = "SELECT generation, deleted FROM reasonlet_state"
-# Up to so many procedures a search takes about half a millisecond, of which the way to a thread and
-# back would be another half (10,000 × 384, two cores).
-_SMALL = 20_000
+# Numbers in all vectors up to which a search is not worth the way to a thread and back: 10,000 × 384
+# take half a millisecond, the way .3 more (two cores).
+_SMALL = 4_000_000
 
 
 class SqliteReasonletStore:
@@ -57,7 +58,8 @@ class SqliteReasonletStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # Both are touched inside `Database.read` only, whose lock is theirs.
+        # Both are read and changed inside `Database.read` only, whose lock is theirs; the length may
+        # be looked at outside.
         self._index = ActiveIndex()
         self._generation = 0
         self._scopes = ScopeReader()
@@ -106,7 +108,7 @@ class SqliteReasonletStore:
 
     async def search(self, search: Search) -> list[Candidate]:
         """The nearest active procedures; in a small index found without the way to a thread."""
-        if len(self._index) <= _SMALL:
+        if len(self._index) * len(search.vector) <= _SMALL:
             found = shielded(partial(self._search_at_once, search))
             if found is not None:
                 return found
@@ -203,10 +205,15 @@ class SqliteReasonletStore:
 
     def _search_at_once(self, search: Search) -> list[Candidate] | None:
         """The answer where nobody is waited for and nothing has to be caught up with, else None."""
-        with self._database.read_if_free() as connection:
-            if connection is None or connection.execute(_STATE).fetchone()[0] != self._generation:
-                return None
-            return self._candidates(connection, dict(self._index.nearest(search)))
+        try:
+            with self._database.read_if_free() as connection:
+                if connection is None:
+                    return None
+                if connection.execute(_STATE).fetchone()[0] != self._generation:
+                    return None
+                return self._candidates(connection, dict(self._index.nearest(search)))
+        except CatalogBusyError:
+            return None
 
     def _follow(self, connection: Connection) -> None:
         """Bring the index up to what the file says."""
