@@ -38,21 +38,20 @@ from rankblend.stores.catalog.schema import PAGE_SIZE, SCHEMA_VERSION, migrate
 __all__ = ["MEMORY", "Database", "translated"]
 
 MEMORY = ":memory:"
-# Pages each connection keeps. 8 MB hold the (scope, id) index of 100k memories, so that a bulk
-# write in random order does not spill it into the log again and again.
+# Of pages: the (scope, id) index of 100k memories, which bulk writes would spill again and again.
 _CACHE_KIB = 8192
 
 
 class Database:
     """A connection that writes and one that reads, each behind a lock.
 
-    Readers are never kept waiting by a writer, of this process or another one: a read sees the
-    last commit. In memory both are the same connection. Every commit is on the disk when it is
-    acknowledged (``synchronous = FULL``), also after a power cut.
+    No writer keeps a reader waiting: a read sees the last commit. In memory both are the same
+    connection. What is acknowledged is on the disk (``synchronous = FULL``), after a power cut too.
     """
 
     def __init__(self, path: str, writer: sqlite3.Connection, reader: sqlite3.Connection) -> None:
         self.path = path
+        self._patience = 0  # milliseconds a read waits for another process; in memory is none
         self._writer: sqlite3.Connection | None = writer
         self._reader: sqlite3.Connection | None = reader
         self._write_lock = threading.RLock()
@@ -92,7 +91,9 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
-            return cls(str(path), writer, reader)
+            database = cls(str(path), writer, reader)
+            database._patience = round(timeout * 1000)
+            return database
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -112,7 +113,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file for all statements of the block; not inside another."""
+        """One consistent view of the file for all statements of the block."""
         with self._read_lock, translated(self.path):
             connection = self._idle(self._reader)
             try:
@@ -130,12 +131,13 @@ class Database:
             return
         try:
             with self.read() as connection:
-                ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
-                connection.execute("PRAGMA busy_timeout = 0")
+                if self._patience:
+                    connection.execute("PRAGMA busy_timeout = 0")
                 try:
                     yield connection
                 finally:
-                    connection.execute(f"PRAGMA busy_timeout = {patience}")
+                    if self._patience:
+                        connection.execute(f"PRAGMA busy_timeout = {self._patience}")
         finally:
             self._read_lock.release()
 
@@ -210,8 +212,7 @@ def _translation(error: sqlite3.Error, path: str) -> Exception:
             )
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        # No room for the few pages the readers share; and what a quota or a limit of file sizes
-        # says, which SQLite does not tell from other failures to write.
+        # No room for what the readers share, or what a quota or a limit of file sizes says.
         case sqlite3.SQLITE_IOERR if extended in (
             sqlite3.SQLITE_IOERR_SHMSIZE,
             sqlite3.SQLITE_IOERR_WRITE,
@@ -244,9 +245,8 @@ def _full(path: str) -> CatalogFullError:
 
 
 def _checked_timeout(busy_timeout: object) -> float:
-    # SQLite counts milliseconds in 31 bits.
     if type(busy_timeout) in (int, float) and 0 <= busy_timeout <= 2_000_000:  # type: ignore[operator]
-        return float(busy_timeout)  # type: ignore[arg-type]
+        return float(busy_timeout)  # type: ignore[arg-type]  # milliseconds in 31 bits
     raise InvalidArgumentError("busy_timeout: expected seconds in [0, 2,000,000]")
 
 
