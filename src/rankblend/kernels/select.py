@@ -180,17 +180,17 @@ def _in_order(
     places: ItemArray, columns: Sequence[FloatArray], items: ItemArray, names: Sequence[str]
 ) -> ItemArray:
     """Some positions of ``items``, sorted; names are looked at only where values tie."""
-    if columns:
-        keys = [-column[places] for column in reversed(columns)]
+    keys = [-column[places] for column in reversed(columns)]
+    if keys:
         order = np.lexsort(keys)
-        ordered = [key[order] for key in keys]
-        alike = [key[1:] == key[:-1] for key in ordered]
+        alike = [key[order[1:]] == key[order[:-1]] for key in keys]
         if not np.logical_and.reduce(alike).any():
             return places[order]
-        places = places[_by_name(items[places], names)]
-        # the sort is stable: equal ones stay in the order of their names
-        return places[np.lexsort([-column[places] for column in reversed(columns)])]
-    return places[_by_name(items[places], names)]
+    named = _by_name(items[places], names)
+    if not keys:
+        return places[named]
+    # the sort is stable: equal ones stay in the order of their names
+    return places[named][np.lexsort([key[named] for key in keys])]
 
 
 def _by_name(items: ItemArray, names: Sequence[str]) -> list[int]:

@@ -216,8 +216,7 @@ def _evaluate(
     scores, present, _ = _settle(outcome, policy, composer)
     for failed in dropped.values():
         present &= ~failed
-    # A copy either way: a composer may have given an array that is not its own.
-    scores = scores.copy() if present.all() else np.where(present, scores, 0.0)
+    scores = np.where(present, scores, 0.0)  # a copy: a composer may have given another's array
     scores.setflags(write=False)
     present.setflags(write=False)
     return Composition(

@@ -317,8 +317,8 @@ class ScopedRows:
 
     def _seen(self, query: StoreQuery, sight: Sight, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which living rows are visible and admitted."""
-        shows = sight.shows(self._codes[rows])
-        return shows if query.admitted is None else shows & admits(query, self._serials[rows])
+        sees = sight.distances(self._codes[rows]) >= 0
+        return sees if query.admitted is None else sees & admits(query, self._serials[rows])
 
     def _hidden(
         self, query: StoreQuery, ranges: Sequence[tuple[int, int]], tail: NDArray[np.int64]

@@ -29,17 +29,6 @@ class Sight:
     spans: Sequence[tuple[int, int]]
     loose: NDArray[np.int32]
 
-    def shows(self, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """bool, shape (n,): whether the scope of each code is visible."""
-        found = np.zeros(len(codes), dtype=np.bool_)
-        for code, _ in self.near:
-            found |= codes == code
-        for low, high in self.spans:
-            found |= (codes >= low) & (codes < high)
-        if len(self.loose):
-            found |= np.isin(codes, self.loose)
-        return found
-
     def distances(self, codes: NDArray[np.int32]) -> NDArray[np.int64]:
         """int64, shape (n,): levels up to the scope of each code, −1 where not visible."""
         found = np.full(len(codes), -1, dtype=np.int64)

@@ -129,9 +129,10 @@ class Postings:
         """
         cuts = np.zeros((len(stems), 2 * len(ranges)), dtype=np.int64)
         if ranges == ((0, self.rows),):  # all there are: nothing to search
-            known = stems[stems < len(self._ends)]
-            starts = np.where(known > 0, self._ends[known - 1], 0)
-            cuts[stems < len(self._ends)] = np.stack([starts, self._ends[known]], axis=1)
+            held = stems < len(self._ends)
+            known = stems[held]
+            cuts[held, 0] = np.where(known > 0, self._ends[known - 1], 0)
+            cuts[held, 1] = self._ends[known]
             return cuts.reshape(len(stems), 1, 2)
         # searchsorted copies the postings when the dtypes differ
         edges = np.array(ranges, dtype=self._rows.dtype).ravel()
