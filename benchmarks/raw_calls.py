@@ -79,7 +79,7 @@ class RawCalls:
 
     def _prepare_vectors(self, store, recall):
         ((self._start, self._stop),) = store._rows.blocks(self._asked["keywords"]).ranges
-        self._index, self._matrix = store._arena._index, store._arena.matrix
+        self._matrix = store._arena.matrix
         self._pool = store._rows.locate(self._asked["keywords"], recall.ranking.candidates.ids)
 
     def search(self):
@@ -88,9 +88,8 @@ class RawCalls:
             scores = self._matrix[self._start : self._stop] @ self._vector
             return np.argsort(-scores)[: self._size]
         faiss.omp_set_num_threads(1)
-        selector = faiss.IDSelectorRange(self._start, self._stop)
-        parameters = faiss.SearchParameters(sel=selector)
-        return self._index.search(self._vector[None], self._size, params=parameters)
+        visible = self._matrix[self._start : self._stop]
+        return faiss.knn(self._vector[None], visible, self._size, faiss.METRIC_INNER_PRODUCT)
 
     def cosines(self):
         """Inner products with the rows of the pool."""

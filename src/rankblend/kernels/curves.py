@@ -244,18 +244,18 @@ def smoothed_rate(
     """
     _positive("prior_weight", prior_weight)
     _within("agent_verdict_weight", agent_verdict_weight, 0.0, 1.0)
-    own = _counts("runs", (runs, successes, judged_runs, judged_successes))
-    lift = _counts("parent", parent or (np.full(own[0].shape, np.nan),) * 4, own[0])
+    own, *above = _counts(runs, successes, judged_runs, judged_successes, *parent)
 
-    def rate(counts: tuple[FloatArray, ...], prior: FloatArray | float) -> FloatArray:
-        weighted = counts[0] + agent_verdict_weight * counts[2]
-        good = counts[1] + agent_verdict_weight * counts[3]
+    def rate(prior: FloatArray | float, *counts: FloatArray) -> FloatArray:
+        weighted, good = (counts[at] + agent_verdict_weight * counts[at + 2] for at in (0, 1))
         return (good + prior_weight * prior) / (weighted + prior_weight)
 
-    margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
-    lifted = (margin > 0.0) & ~np.isnan(own[0])
-    prior = np.where(lifted, np.maximum(rate(lift, 0.5), 0.5), 0.5)
-    return np.minimum(np.maximum(rate(own, prior), 0.0), 1.0), lifted
+    prior, lifted = np.full(own.shape[1], 0.5), np.zeros(own.shape[1], np.bool_)
+    if above and not np.isnan(lift := above[0]).all():
+        margin = (2.0 * lift[1] - lift[0]) + agent_verdict_weight * (2.0 * lift[3] - lift[2])
+        lifted = (margin > 0.0) & ~np.isnan(own[0])
+        prior = np.where(lifted, np.maximum(rate(0.5, *lift), 0.5), 0.5)
+    return np.minimum(np.maximum(rate(prior, *own), 0.0), 1.0), lifted
 
 
 def first_present(*columns: FloatArray) -> FloatArray:
@@ -308,22 +308,22 @@ def _constant(value: float, minimum: float, *, natural_zero: bool) -> float:
     return 0.0 if value <= minimum or (natural_zero and value <= 0.0) else 1.0
 
 
-def _counts(name: str, counts: tuple[FloatArray, ...], *like: FloatArray) -> tuple[FloatArray, ...]:
-    """Judged runs and successes, unjudged runs and successes; all NaN where any count is."""
-    columns = [_column(name, column, low=0.0) for column in counts]
-    if len(columns) != 4 or len({column.shape for column in (*columns, *like)}) > 1:
-        raise InvalidArrayError(name, "four columns of one length", "others")
-    runs, successes, judged, good = columns
-    absent = np.isnan(columns).any(axis=0)
-    if absent.all():
-        return (np.full(absent.shape, np.nan),) * 4
+def _counts(*columns: FloatArray) -> FloatArray:
+    """(levels, 4, n): own runs and successes, judged and not, then the parent's; NaN where any is."""
+    given = [_column("counts", column) for column in columns]
+    if len(given) not in (4, 8) or len({column.shape for column in given}) > 1:
+        raise InvalidArrayError("counts", "four columns of one length, or eight", "others")
+    counts = np.array(given).reshape(len(given) // 4, 4, -1)
+    absent = np.logical_or.reduce(np.isnan(counts), axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        agents, agents_good = runs - judged, successes - good
-    fine = (good <= judged) & (agents_good >= 0.0) & (agents_good <= agents) & (runs <= MOST_RUNS)
-    if not (fine | absent).all():
-        where = f"other counts in row {int(np.argmin(fine | absent))}"
-        raise InvalidArrayError(name, "successes ≤ runs and judged ≤ all, up to 2^53", where)
-    return tuple(np.where(absent, np.nan, part) for part in (judged, good, agents, agents_good))
+        parts = np.concatenate([counts[:, 2:], counts[:, :2] - counts[:, 2:]], axis=1)
+    good = parts[:, 1::2]
+    fine = ((good >= 0.0) & (good <= parts[:, ::2])).all(axis=1) & (counts[:, 0] <= MOST_RUNS)
+    wrong = ~(fine | absent[:, 0]) | (counts < 0.0).any(axis=1)
+    if wrong.any():
+        got = f"other counts in row {np.argwhere(wrong)[0, 1]}"
+        raise InvalidArrayError("counts", "0 ≤ successes ≤ runs, judged ≤ all, up to 2^53", got)
+    return np.where(absent, np.nan, parts)
 
 
 def _column(name: str, values: FloatArray, *, low: float = -inf) -> FloatArray:
