@@ -140,8 +140,9 @@ def check(flat, queries, blocks, limit, *, most=None) -> None:
     """Every row at or above the exact boundary is among the candidates, and nothing hidden is."""
     arena, vectors = flat
     allowed = set(blocks.rows().tolist())
-    found = best_rows(arena, queries, blocks, limit)
-    for query, rows in zip(queries, found, strict=True):
+    together = best_rows(arena, queries, blocks, limit)
+    alone = [best_rows(arena, query[None], blocks, limit)[0] for query in queries]
+    for query, rows in zip([*queries, *queries], [*together, *alone], strict=True):
         exact = np.minimum(vectors.astype(np.float64) @ query.astype(np.float64), 1.0)
         ranked = sorted(allowed, key=lambda row: -exact[row])
         boundary = exact[ranked[min(limit, len(ranked)) - 1]]

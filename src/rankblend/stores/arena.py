@@ -32,11 +32,12 @@ __all__ = ["VectorArena", "best_rows"]
 _UNIT_ROUNDOFF = 2.0**-24
 # Rows asked for beyond the limit, so that the boundary is usually clear at once.
 _SLACK = 16
-# Measured, 100,000 × 384, one thread: up to 2,048 rows in a row plain products cost no more than a
-# scan that keeps the best (1,000: 35 µs each), and several short ranges less. Of a long range a row
-# by itself takes .14 µs, the next row of a scan .05, so it is scanned, rows that must not be shown
-# and all, as soon as three rows in ten may be shown.
-_SCANNED_ROWS = 2048
+# Measured, 384 numbers a row, one thread: for one query plain products with rows in a row cost what
+# a scan does that keeps the best (1,000: 35 µs, 10,000: .27 ms), several short ranges less, and they
+# wake no other thread. For several queries scans through BLAS are always faster. Of a long range a
+# row by itself takes .14 µs, the next row of a scan .05, so it is scanned, rows that must not be
+# shown and all, as soon as three rows in ten may be shown.
+_MULTIPLIED_ROWS = 10_240
 _SCANNED_SHARE = 0.3
 # Rows moved at a time: 1,024 × 384 float32 are 1.5 MB and stay in the cache.
 _CHUNK = 1024
@@ -44,6 +45,9 @@ _CHUNK = 1024
 # leaves most batches to the slow path: 64 queries on 100,000 × 384 take 450 ms, through BLAS 68.
 _BLAS_FROM = 6000
 _NO_ROWS = np.empty(0, dtype=np.int64)
+
+_Scored = tuple[NDArray[np.float32], NDArray[np.int64]]
+"""Products with the query, and the rows they belong to."""
 
 
 def _faiss() -> Any:
@@ -120,9 +124,7 @@ class VectorArena:
         faiss.fvec_inner_products_ny(to, vector, matrix, self.dimension, len(found))
         return found
 
-    def search(
-        self, queries: NDArray[np.float32], k: int, start: int, stop: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def search(self, queries: NDArray[np.float32], k: int, start: int, stop: int) -> _Scored:
         """Scores and rows, shape (q, k), best first, of the rows of a range, which are at least k."""
         faiss = _faiss()
         with _tuned(len(queries), self.dimension):
@@ -133,8 +135,8 @@ class VectorArena:
 
 
 @frozen(eq=False)
-class _Scan:
-    """A long range, most of whose rows may be shown.
+class _Range:
+    """Rows in a row, most of which may be shown.
 
     Args:
         start, stop: The range.
@@ -145,21 +147,27 @@ class _Scan:
     stop: int
     excluded: NDArray[np.int64]
 
+    def __len__(self) -> int:
+        """How many rows, shown or not."""
+        return self.stop - self.start
+
     def asked(self, limit: int) -> int:
         """How many rows to ask for, so that about ``limit`` of them may be shown."""
-        spanned = self.stop - self.start
-        kept = spanned - len(self.excluded)
-        return min(spanned, math.ceil((limit + _SLACK) * 1.25 * spanned / kept))
+        kept = len(self) - len(self.excluded)
+        return min(len(self), math.ceil((limit + _SLACK) * 1.25 * len(self) / kept))
 
-    def allowed(
-        self, scores: NDArray[np.float32], rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def allowed(self, scores: NDArray[np.float32], rows: NDArray[np.int64]) -> _Scored:
         """Only what may be shown."""
         if not len(self.excluded):
             return scores, rows
         at = np.searchsorted(self.excluded, rows)
         keep = self.excluded.take(at, mode="clip") != rows
         return scores[keep], rows[keep]
+
+    def products(self, arena: VectorArena, query: NDArray[np.float32]) -> _Scored:
+        """All that may be shown."""
+        products = arena.products_in(query, self.start, self.stop)
+        return self.allowed(products, np.arange(self.start, self.stop))
 
 
 def best_rows(
@@ -182,63 +190,56 @@ def best_rows(
     """
     if blocks.count <= limit + _SLACK:
         return [blocks.rows()] * len(queries)
-    short, scattered, scans = _parts(blocks)
-    scanned = [
-        (scan, *arena.search(queries, scan.asked(limit), scan.start, scan.stop)) for scan in scans
+    ranges, scattered = _parts(blocks)
+    most = _MULTIPLIED_ROWS if len(queries) == 1 else 0
+    short = [one for one in ranges if len(one) <= most]
+    scans = [
+        (one, *arena.search(queries, one.asked(limit), one.start, one.stop))
+        for one in ranges
+        if len(one) > most
     ]
-    rows = np.concatenate([*(np.arange(*span) for span in short), scattered])
     found = []
     for at, query in enumerate(queries):
-        products = [arena.products_in(query, *span) for span in short]
+        known = [one.products(arena, query) for one in short]
         if len(scattered):
-            products.append(arena.products(query, scattered))
-        known = np.concatenate([*products, np.empty(0, np.float32)]), rows
-        found.append(
-            _settled(arena, query, known, [(scan, s[at], r[at]) for scan, s, r in scanned], limit)
-        )
+            known.append((arena.products(query, scattered), scattered))
+        scanned = [(one, scores[at], rows[at]) for one, scores, rows in scans]
+        found.append(_settled(arena, query, known, scanned, limit))
     return found
 
 
-def _parts(
-    blocks: RowBlocks,
-) -> tuple[list[tuple[int, int]], NDArray[np.int64], list[_Scan]]:
-    """Short ranges, rows to look at one by one, and ranges to scan."""
-    short, scattered, scans = [], [blocks.tail], []
+def _parts(blocks: RowBlocks) -> tuple[list[_Range], NDArray[np.int64]]:
+    """Ranges to look at as such, and rows to look at one by one."""
+    ranges, scattered = [], [blocks.tail]
     for start, stop in blocks.ranges:
         excluded = blocks.excluded_in(start, stop)
-        shown = stop - start - len(excluded)
-        if not len(excluded) and shown <= _SCANNED_ROWS:
-            short.append((start, stop))
-        elif shown <= _SCANNED_ROWS or shown < _SCANNED_SHARE * (stop - start):
+        if stop - start - len(excluded) < _SCANNED_SHARE * (stop - start):
             scattered.append(RowBlocks(((start, stop),), excluded, _NO_ROWS).rows())
         else:
-            scans.append(_Scan(start, stop, excluded))
-    return short, np.concatenate(scattered), scans
+            ranges.append(_Range(start, stop, excluded))
+    return ranges, np.concatenate(scattered)
 
 
 def _settled(
     arena: VectorArena,
     query: NDArray[np.float32],
-    known: tuple[NDArray[np.float32], NDArray[np.int64]],
-    scanned: list[tuple[_Scan, NDArray[np.float32], NDArray[np.int64]]],
+    known: list[_Scored],
+    scanned: list[tuple[_Range, NDArray[np.float32], NDArray[np.int64]]],
     limit: int,
 ) -> NDArray[np.int64]:
     """The rows of one query, after looking at all of a range whose boundary was not clear."""
-    parts = [known, *(scan.allowed(scores, rows) for scan, scores, rows in scanned)]
+    parts = [*known, *(one.allowed(scores, rows) for one, scores, rows in scanned)]
     least = _least(parts, limit, arena.dimension)
-    for at, (scan, scores, rows) in enumerate(scanned, start=1):
+    for at, (one, scores, rows) in enumerate(scanned, start=len(known)):
         # What a scan did not return scores at most as the last that it did. It may have been
         # crowded out by rows that must not be shown, or many rows score alike.
-        if len(rows) < scan.stop - scan.start and scores[-1] >= least:
-            shown = np.arange(scan.start, scan.stop)
-            parts[at] = scan.allowed(arena.products_in(query, scan.start, scan.stop), shown)
+        if len(rows) < len(one) and scores[-1] >= least:
+            parts[at] = one.products(arena, query)
             least = _least(parts, limit, arena.dimension)
     return np.concatenate([rows[scores >= least] for scores, rows in parts])
 
 
-def _least(
-    parts: list[tuple[NDArray[np.float32], NDArray[np.int64]]], limit: int, dimension: int
-) -> float:
+def _least(parts: list[_Scored], limit: int, dimension: int) -> float:
     """What a row must score in float32 to be possibly among the best ``limit``."""
     scores = np.concatenate([scores for scores, _ in parts])
     if len(scores) < limit:
