@@ -87,9 +87,8 @@ def recall_curves(sizes: list[int]) -> Curves:
             memory.remember_many(items(size, rng))
             for share, scope in SHOWN.items():
                 curves[f"recall, {share} visible"][size] = least(ask, memory, scope)
-        index = faiss.IndexFlatIP(DIMENSIONS)
-        index.add(embed(size).astype(np.float32))
-        exact[size] = least(index.search, embed(1).astype(np.float32), 100)
+        vectors, query = embed(size).astype(np.float32), embed(1).astype(np.float32)
+        exact[size] = least(faiss.knn, query, vectors, 100, faiss.METRIC_INNER_PRODUCT)
         print(size, {name: round(curve[size], 2) for name, curve in curves.items()}, flush=True)
     return curves
 

@@ -90,7 +90,7 @@ def recall(request, vectors, asked, tmp_path_factory):
 
 @pytest.mark.benchmark(group=GROUP)
 def test_reference_exact_search(benchmark, vectors, asked):
-    """The search as it is made: the rows of one scope, with a few to spare at the boundary."""
+    """An exact search of the rows of one scope by FAISS, with a few to spare at the boundary."""
     benchmark.extra_info["reference"] = True
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)

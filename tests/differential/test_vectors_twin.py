@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from rankblend.relevance.scope import Scope
+from rankblend.stores import arena as arenas
 from rankblend.stores.arena import VectorArena, best_rows
 from rankblend.stores.protocol import Key, Reach, Record, StoreQuery
 from rankblend.stores.sight import RowBlocks
@@ -40,7 +41,7 @@ def twin_propose(
     for one in nearest.values():
         if one.vector is not None and level in (None, query.distance(one.scope)):
             cosine = float(np.dot(unit(one.vector).astype(np.float64), towards))
-            scored.append((-min(cosine, 1.0), one.id))
+            scored.append((-max(min(cosine, 1.0), -1.0), one.id))
     return [identifier for _, identifier in sorted(scored)[:limit]]
 
 
@@ -118,6 +119,12 @@ def test_proposals_do_not_depend_on_the_order_of_writing(store, records, vectors
         assert shuffled.propose(query, 100) == store.propose(query, 100)
 
 
+@pytest.fixture(autouse=True, params=[64, 10_240])
+def multiplied(request, monkeypatch) -> None:
+    """Up to how many rows a range is multiplied for one question, longer ones being scanned."""
+    monkeypatch.setattr(arenas, "_MULTIPLIED_ROWS", request.param)
+
+
 @pytest.fixture(scope="module")
 def flat() -> tuple[VectorArena, np.ndarray]:
     """12,000 unit vectors; the last 2,000 equal each other."""
@@ -192,6 +199,21 @@ def test_candidates_from_a_long_tail_are_complete(flat):
 def test_candidates_when_the_limit_takes_everything_are_everything(flat):
     blocks = blocks_without([7], [(0, 100)], [500])
     assert best_rows(flat[0], flat[1][:1], blocks, 200)[0].tolist() == blocks.rows().tolist()
+
+
+def test_opposites_that_round_to_less_than_minus_one_tie_with_the_others():
+    # Up to rounding these have unit length, so they are kept as they are; all cosines clip to −1.
+    just_above, just_below = np.float32(1.0 + 2.0**-23), np.float32(1.0 - 2.0**-24)
+    records = [
+        Record(Key(TENANT, f"{name}{at:02}"), "", at, vector=np.array([-length], np.float32))
+        for name, length, count in (("a", just_above, 3), ("b", just_below, 60))
+        for at in range(count)
+    ]
+    store = VectorStore()
+    store.add(records)
+    query = StoreQuery("", [TENANT], vector=np.array([just_above], np.float32))
+    assert store.propose(query, 4) == ["a00", "a01", "a02", "b00"]
+    assert store.propose_many([query, query], 4) == [store.propose(query, 4)] * 2
 
 
 def test_near_ties_below_float32_resolution_are_ordered_by_the_exact_cosine(rng):

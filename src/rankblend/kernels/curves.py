@@ -309,8 +309,8 @@ def _constant(value: float, minimum: float, *, natural_zero: bool) -> float:
 
 
 def _counts(*columns: FloatArray) -> FloatArray:
-    """(levels, 4, n): own runs and successes, judged and not, then the parent's; NaN where any is."""
-    given = [_column("counts", column) for column in columns]
+    """(levels, 4, n): judged runs, successes of them, the same unjudged; NaN where any is."""
+    given = [_column("parent" if at > 3 else "runs", column) for at, column in enumerate(columns)]
     if len(given) not in (4, 8) or len({column.shape for column in given}) > 1:
         raise InvalidArrayError("counts", "four columns of one length, or eight", "others")
     counts = np.array(given).reshape(len(given) // 4, 4, -1)
@@ -319,10 +319,10 @@ def _counts(*columns: FloatArray) -> FloatArray:
         parts = np.concatenate([counts[:, 2:], counts[:, :2] - counts[:, 2:]], axis=1)
     good = parts[:, 1::2]
     fine = ((good >= 0.0) & (good <= parts[:, ::2])).all(axis=1) & (counts[:, 0] <= MOST_RUNS)
-    wrong = ~(fine | absent[:, 0]) | (counts < 0.0).any(axis=1)
-    if wrong.any():
-        got = f"other counts in row {np.argwhere(wrong)[0, 1]}"
-        raise InvalidArrayError("counts", "0 ≤ successes ≤ runs, judged ≤ all, up to 2^53", got)
+    if (wrong := ~(fine | absent[:, 0]) | (counts < 0.0).any(axis=1)).any():
+        level, row = np.argwhere(wrong)[0]
+        expected = "0 ≤ successes ≤ runs, judged ≤ all, up to 2^53"
+        raise InvalidArrayError(("runs", "parent")[level], expected, f"others in row {row}")
     return np.where(absent, np.nan, parts)
 
 

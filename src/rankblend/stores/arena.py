@@ -24,7 +24,6 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.kernels.select import kth_greatest
-from rankblend.stores.growing import grown
 from rankblend.stores.sight import RowBlocks
 
 __all__ = ["VectorArena", "best_rows"]
@@ -32,11 +31,11 @@ __all__ = ["VectorArena", "best_rows"]
 _UNIT_ROUNDOFF = 2.0**-24
 # Rows asked for beyond the limit, so that the boundary is usually clear at once.
 _SLACK = 16
-# Measured, 384 numbers a row, one thread: for one query plain products with rows in a row cost what
-# a scan does that keeps the best (1,000: 35 µs, 10,000: .27 ms), several short ranges less, and they
-# wake no other thread. For several queries scans through BLAS are always faster. Of a long range a
-# row by itself takes .14 µs, the next row of a scan .05, so it is scanned, rows that must not be
-# shown and all, as soon as three rows in ten may be shown.
+# Measured, 384 numbers a row, one thread: for one query the products with adjacent rows take what a
+# scan takes that keeps the best (all of `best_rows`: 1,000 rows 35 µs, 10,000 .27 ms), and they wake
+# no other thread. Several queries are scanned together, unless a scan would return all of the rows.
+# Of a long range a row by itself takes .14 µs, the next row of a scan .05, so it is scanned, rows
+# that must not be shown and all, as soon as three rows in ten may be shown.
 _MULTIPLIED_ROWS = 10_240
 _SCANNED_SHARE = 0.3
 # Rows moved at a time: 1,024 × 384 float32 are 1.5 MB and stay in the cache.
@@ -65,8 +64,9 @@ class VectorArena:
     """
 
     def __init__(self, dimension: int) -> None:
+        _faiss()
         self.dimension = dimension
-        self._room = np.empty((0, dimension), dtype=np.float32)
+        self._room = np.zeros((0, dimension), dtype=np.float32)  # zeros behind the rows
         self._size = 0
 
     def __len__(self) -> int:
@@ -79,11 +79,15 @@ class VectorArena:
         return self._room[: self._size]
 
     def room(self, rows: int) -> NDArray[np.float32]:
-        """Add rows of zeros; float32, shape (rows, d), to be filled before rows are added again."""
+        """Add rows of zeros; float32, shape (rows, d), to be filled before rows are added again.
+
+        Exactly so many at first (a bulk load stays tight), a quarter to spare after that.
+        """
         first, size = self._size, self._size + rows
         if size > len(self._room):
-            self._room = grown(self.matrix, max(size, first * 5 // 4))
-        self._room[first:size] = 0.0
+            room = np.zeros((max(size, first * 5 // 4), self.dimension), dtype=np.float32)
+            room[:first] = self.matrix
+            self._room = room
         self._size = size
         return self.matrix[first:]
 
@@ -98,7 +102,8 @@ class VectorArena:
         self.cut(len(sources))
 
     def cut(self, rows: int) -> None:
-        """Drop what lies behind the first ``rows``."""
+        """Drop what lies behind the first ``rows``, and its numbers with it."""
+        self._room[rows : self._size] = 0.0
         self._size = min(self._size, rows)
 
     def reordered(self, order: NDArray[np.int64]) -> VectorArena:
@@ -125,7 +130,7 @@ class VectorArena:
         return found
 
     def search(self, queries: NDArray[np.float32], k: int, start: int, stop: int) -> _Scored:
-        """Scores and rows, shape (q, k), best first, of the rows of a range, which are at least k."""
+        """Scores and rows, shape (q, k), best first, of a range; k at most its length."""
         faiss = _faiss()
         with _tuned(len(queries), self.dimension):
             scores, rows = faiss.knn(
@@ -136,7 +141,7 @@ class VectorArena:
 
 @frozen(eq=False)
 class _Range:
-    """Rows in a row, most of which may be shown.
+    """Adjacent rows, three in ten or more of which may be shown.
 
     Args:
         start, stop: The range.
@@ -192,15 +197,16 @@ def best_rows(
         return [blocks.rows()] * len(queries)
     ranges, scattered = _parts(blocks)
     most = _MULTIPLIED_ROWS if len(queries) == 1 else 0
-    short = [one for one in ranges if len(one) <= most]
-    scans = [
-        (one, *arena.search(queries, one.asked(limit), one.start, one.stop))
-        for one in ranges
-        if len(one) > most
-    ]
+    multiplied, scans = [], []
+    for one in ranges:
+        asked = one.asked(limit)
+        if len(one) <= most or len(one) == asked:
+            multiplied.append(one)
+        else:
+            scans.append((one, *arena.search(queries, asked, one.start, one.stop)))
     found = []
     for at, query in enumerate(queries):
-        known = [one.products(arena, query) for one in short]
+        known = [one.products(arena, query) for one in multiplied]
         if len(scattered):
             known.append((arena.products(query, scattered), scattered))
         scanned = [(one, scores[at], rows[at]) for one, scores, rows in scans]
@@ -244,9 +250,9 @@ def _least(parts: list[_Scored], limit: int, dimension: int) -> float:
     scores = np.concatenate([scores for scores, _ in parts])
     if len(scores) < limit:
         return -math.inf
-    boundary = kth_greatest(scores, limit)
-    # Clipped at 1: rows that equal the query up to rounding all tie there.
-    return min(boundary, 1.0) - 2.0 * _error_bound(dimension)
+    # Clipped at ±1: rows that equal the query, or its opposite, up to rounding all tie there.
+    least = min(kth_greatest(scores, limit), 1.0) - 2.0 * _error_bound(dimension)
+    return least if least > -1.0 else -math.inf
 
 
 def _error_bound(dimension: int) -> float:

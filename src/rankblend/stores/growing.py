@@ -49,6 +49,6 @@ class Growing:
 
 def grown(array: NDArray[Any], room: int) -> NDArray[Any]:
     """A copy of an array with room for more behind it, so far without meaning."""
-    copied = np.empty((room, *array.shape[1:]), dtype=array.dtype)
+    copied = np.empty(room, dtype=array.dtype)
     copied[: len(array)] = array
     return copied
