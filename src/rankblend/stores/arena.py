@@ -64,7 +64,7 @@ class VectorArena:
     """
 
     def __init__(self, dimension: int) -> None:
-        _faiss()
+        _faiss()  # here, and not when the first question is asked
         self.dimension = dimension
         self._room = np.zeros((0, dimension), dtype=np.float32)  # zeros behind the rows
         self._size = 0
