@@ -34,29 +34,38 @@ class HeldIds:
         return self._groups.values
 
     def enter(self, ids: Sequence[str], first: int) -> None:
-        """Add the rows from ``first`` on.
+        """Add rows; when anything stops it, none of them.
 
         Args:
-            ids: The id of each row, those before ``first`` included.
-            first: How many rows were entered already.
+            ids: The id of each of them.
+            first: The row of the first one: how many rows were entered already.
         """
-        self._groups.extend(np.zeros(len(ids) - first, dtype=np.int32))
-        if first == 0:
-            self.rows = dict(zip(ids, range(len(ids)), strict=True))
-            if len(self.rows) == len(ids):
-                return
-            self.rows = {}
-        groups = self.groups
-        for row in range(first, len(ids)):
-            held = self.rows.setdefault(ids[row], row)
-            if isinstance(held, list):
-                groups[row] = groups[held[0]]
-                held.append(row)
-            elif held != row:
-                self._last_group += 1
-                self.several += 1
-                groups[[held, row]] = self._last_group
-                self.rows[ids[row]] = [held, row]
+        self._groups.extend(np.zeros(len(ids), dtype=np.int32))
+        entered = 0
+        try:
+            if first == 0:
+                self.rows = dict(zip(ids, range(len(ids)), strict=True))
+                if len(self.rows) == len(ids):
+                    return
+                self.rows = {}
+            for entered, identifier in enumerate(ids):
+                self._enter(identifier, first + entered)
+        except BaseException:
+            for row, identifier in enumerate(ids[:entered], first):
+                self.drop(identifier, row)
+            self._groups.cut(first)
+            raise
+
+    def _enter(self, identifier: str, row: int) -> None:
+        held = self.rows.setdefault(identifier, row)
+        if isinstance(held, list):
+            self.groups[row] = self.groups[held[0]]
+            held.append(row)
+        elif held != row:
+            self._last_group += 1
+            self.several += 1
+            self.groups[[held, row]] = self._last_group
+            self.rows[identifier] = [held, row]
 
     def drop(self, identifier: str, row: int) -> None:
         """A row of an id is gone."""

@@ -168,8 +168,8 @@ class ScopedRows:
         self._codes[first:size] = self._table.codes(keys, paths)
         self._serials[first:size] = serials
         self._alive[first:size] = True
+        self._held.enter(ids, first)
         self._ids += ids
-        self._held.enter(self._ids, first)
         if ascending:
             self._settle()
         return np.arange(first, size, dtype=np.int64)
