@@ -43,11 +43,19 @@ def record(
     """
     loaded = load_dataset(dataset, source)
     errors.print(Text(f"{loaded.name}: licence {loaded.licence}", "dim"))
+    chosen = embedder_for(embedder, None)
+    if chosen is None and embedder == "auto":
+        errors.print(
+            Text(
+                "wordllama is not installed, so every similarity will be absent; install "
+                "rankblend[wordllama] or name an embedder (--embedder none if it is meant)",
+                "yellow",
+            ),
+            soft_wrap=True,
+        )
     now = _latest(loaded)
     with (
-        Memory.open(
-            ":memory:", embedder=embedder_for(embedder, None), clock=lambda: now, allow_subtree=True
-        ) as memory,
+        Memory.open(":memory:", embedder=chosen, clock=lambda: now, allow_subtree=True) as memory,
         progress() as bar,
     ):
         writing = bar.add_task("remembering", total=len(loaded.memories))

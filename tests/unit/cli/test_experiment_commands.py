@@ -7,6 +7,7 @@ import json
 import random
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,19 @@ def test_record_says_what_it_recorded_and_makes_the_same_file_again(
     assert "licence your own" in made.err
     assert again.read_bytes() == Path(recording).read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["again.rec"]
+
+
+def test_record_without_an_embedder_says_that_similarity_will_be_absent(
+    rankblend, dataset, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "wordllama", None)  # as if it were not installed
+    arguments = ["record", "--dataset", "jsonl", str(dataset), "--out"]
+    made = rankblend(*arguments, str(tmp_path / "auto.rec"))
+    assert made.code == 0
+    assert "every similarity will be absent" in made.err
+    assert "rankblend[wordllama]" in made.err
+    meant = rankblend(*arguments, str(tmp_path / "none.rec"), "--embedder", "none")
+    assert "similarity" not in meant.err
 
 
 def test_record_as_json_is_the_manifest(rankblend, dataset, tmp_path):
