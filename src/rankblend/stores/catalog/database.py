@@ -49,9 +49,11 @@ class Database:
     connection. What is acknowledged is on the disk (``synchronous = FULL``), after a power cut too.
     """
 
-    def __init__(self, path: str, writer: sqlite3.Connection, reader: sqlite3.Connection) -> None:
+    def __init__(
+        self, path: str, writer: sqlite3.Connection, reader: sqlite3.Connection, patience: int = 0
+    ) -> None:
         self.path = path
-        self._patience = 0  # milliseconds a read waits for another process; in memory is none
+        self._patience = patience  # milliseconds a read waits for another process
         self._writer: sqlite3.Connection | None = writer
         self._reader: sqlite3.Connection | None = reader
         self._write_lock = threading.RLock()
@@ -91,9 +93,7 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
-            database = cls(str(path), writer, reader)
-            database._patience = round(timeout * 1000)
-            return database
+            return cls(str(path), writer, reader, round(timeout * 1000))
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
