@@ -36,6 +36,7 @@ GRAPH = Graph(
     [Edge(*ends) for ends in pairwise(STEPS)],
 )
 AGENT = Provenance("agent")
+ROUNDS_FOR = 4.0  # seconds: the least of some 2,000 calls varies by 5 %, of 600 by 15
 GROUP = f"recall of procedures, {N:,} active × {D}, top 3"
 
 
@@ -88,7 +89,7 @@ def recall(request, vectors, asked, tmp_path_factory):
         run(memory.aclose())
 
 
-@pytest.mark.benchmark(group=GROUP)
+@pytest.mark.benchmark(group=GROUP, max_time=ROUNDS_FOR)
 def test_reference_exact_search(benchmark, vectors, asked):
     """An exact search of the rows of one scope by FAISS, with a few to spare at the boundary."""
     benchmark.extra_info["reference"] = True
@@ -100,7 +101,7 @@ def test_reference_exact_search(benchmark, vectors, asked):
         faiss.omp_set_num_threads(threads)
 
 
-@pytest.mark.benchmark(group=GROUP)
+@pytest.mark.benchmark(group=GROUP, max_time=ROUNDS_FOR)
 def test_recall(benchmark, recall):
     benchmark.extra_info["target"] = "<= 2 x + 1 ms"
     benchmark(recall)
