@@ -54,6 +54,7 @@ class Database:
     ) -> None:
         self.path = path
         self._patience = patience  # milliseconds a read waits for another process
+        self._waits = patience  # what the reading connection was told of that
         self._writer: sqlite3.Connection | None = writer
         self._reader: sqlite3.Connection | None = reader
         self._write_lock = threading.RLock()
@@ -112,10 +113,14 @@ class Database:
                 raise
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file for all statements of the block."""
+    def read(self, *, waiting: bool = True) -> Iterator[sqlite3.Connection]:
+        """One consistent view for all statements; not ``waiting``, it fails where it would wait."""
         with self._read_lock, translated(self.path):
             connection = self._idle(self._reader)
+            patience = self._patience if waiting else 0
+            if patience != self._waits:
+                connection.execute(f"PRAGMA busy_timeout = {patience}")
+                self._waits = patience
             try:
                 connection.execute("BEGIN")
                 yield connection
@@ -130,14 +135,8 @@ class Database:
             yield None
             return
         try:
-            with self.read() as connection:
-                if self._patience:
-                    connection.execute("PRAGMA busy_timeout = 0")
-                try:
-                    yield connection
-                finally:
-                    if self._patience:
-                        connection.execute(f"PRAGMA busy_timeout = {self._patience}")
+            with self.read(waiting=False) as connection:
+                yield connection
         finally:
             self._read_lock.release()
 
