@@ -4,8 +4,8 @@
 
 ``recall-growth.svg``: `Memory.recall` over vectors, keywords, graph and activity, at a scope that
 shows all, a tenth, a hundredth and a thousandth of the memories; dashed, exact search over all of
-them by FAISS on one thread. ``graph-growth.svg``: evidence of the graph store; dashed, scipy on a finished matrix.
-Least of twenty questions each.
+them by FAISS on one thread. ``graph-growth.svg``: evidence of the graph store; dashed, scipy on a
+finished matrix. Least of twenty questions each.
 """
 
 from __future__ import annotations
@@ -88,10 +88,8 @@ def recall_curves(sizes: list[int]) -> Curves:
             for share, scope in SHOWN.items():
                 curves[f"recall, {share} visible"][size] = least(ask, memory, scope)
         vectors, query = embed(size).astype(np.float32), embed(1).astype(np.float32)
-        threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)  # a single query takes three times as long on two
         exact[size] = least(faiss.knn, query, vectors, 100, faiss.METRIC_INNER_PRODUCT)
-        faiss.omp_set_num_threads(threads)
         print(size, {name: round(curve[size], 2) for name, curve in curves.items()}, flush=True)
     return curves
 

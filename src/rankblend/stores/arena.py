@@ -24,6 +24,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.kernels.select import kth_greatest
+from rankblend.stores.growing import grown
 from rankblend.stores.sight import RowBlocks
 
 __all__ = ["VectorArena", "best_rows"]
@@ -85,9 +86,7 @@ class VectorArena:
         """
         first, size = self._size, self._size + rows
         if size > len(self._room):
-            room = np.zeros((max(size, first * 5 // 4), self.dimension), dtype=np.float32)
-            room[:first] = self.matrix
-            self._room = room
+            self._room = grown(self.matrix, max(size, first * 5 // 4))
         self._size = size
         return self.matrix[first:]
 
@@ -129,7 +128,9 @@ class VectorArena:
         faiss.fvec_inner_products_ny(to, vector, matrix, self.dimension, len(found))
         return found
 
-    def search(self, queries: NDArray[np.float32], k: int, start: int, stop: int) -> _Scored:
+    def search(
+        self, queries: NDArray[np.float32], k: int, start: int, stop: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Scores and rows, shape (q, k), best first, of a range; k at most its length."""
         faiss = _faiss()
         with _tuned(len(queries), self.dimension):
@@ -156,10 +157,14 @@ class _Range:
         """How many rows, shown or not."""
         return self.stop - self.start
 
+    @property
+    def shown(self) -> int:
+        """How many rows may be shown."""
+        return len(self) - len(self.excluded)
+
     def asked(self, limit: int) -> int:
         """How many rows to ask for, so that about ``limit`` of them may be shown."""
-        kept = len(self) - len(self.excluded)
-        return min(len(self), math.ceil((limit + _SLACK) * 1.25 * len(self) / kept))
+        return min(len(self), math.ceil((limit + _SLACK) * 1.25 * len(self) / self.shown))
 
     def allowed(self, scores: NDArray[np.float32], rows: NDArray[np.int64]) -> _Scored:
         """Only what may be shown."""
@@ -218,11 +223,11 @@ def _parts(blocks: RowBlocks) -> tuple[list[_Range], NDArray[np.int64]]:
     """Ranges to look at as such, and rows to look at one by one."""
     ranges, scattered = [], [blocks.tail]
     for start, stop in blocks.ranges:
-        excluded = blocks.excluded_in(start, stop)
-        if stop - start - len(excluded) < _SCANNED_SHARE * (stop - start):
-            scattered.append(RowBlocks(((start, stop),), excluded, _NO_ROWS).rows())
+        one = _Range(start, stop, blocks.excluded_in(start, stop))
+        if one.shown < _SCANNED_SHARE * len(one):
+            scattered.append(RowBlocks(((start, stop),), one.excluded, _NO_ROWS).rows())
         else:
-            ranges.append(_Range(start, stop, excluded))
+            ranges.append(one)
     return ranges, np.concatenate(scattered)
 
 
@@ -236,10 +241,10 @@ def _settled(
     """The rows of one query, after looking at all of a range whose boundary was not clear."""
     parts = [*known, *(one.allowed(scores, rows) for one, scores, rows in scanned)]
     least = _least(parts, limit, arena.dimension)
-    for at, (one, scores, rows) in enumerate(scanned, start=len(known)):
+    for at, (one, scores, _) in enumerate(scanned, start=len(known)):
         # What a scan did not return scores at most as the last that it did. It may have been
         # crowded out by rows that must not be shown, or many rows score alike.
-        if len(rows) < len(one) and scores[-1] >= least:
+        if scores[-1] >= least:
             parts[at] = one.products(arena, query)
             least = _least(parts, limit, arena.dimension)
     return np.concatenate([rows[scores >= least] for scores, rows in parts])

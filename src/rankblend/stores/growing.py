@@ -48,7 +48,7 @@ class Growing:
 
 
 def grown(array: NDArray[Any], room: int) -> NDArray[Any]:
-    """A copy of an array with room for more behind it, so far without meaning."""
-    copied = np.empty(room, dtype=array.dtype)
+    """A copy of an array, of whatever shape, with zeros behind it: ``room`` rows in all."""
+    copied = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
     copied[: len(array)] = array
     return copied

@@ -33,13 +33,9 @@ class HeldIds:
         """int32, shape (rows,): the same number > 0 for rows that have, or had, an id in common."""
         return self._groups.values
 
-    def enter(self, ids: Sequence[str], first: int) -> None:
-        """Add rows; when anything stops it, none of them.
-
-        Args:
-            ids: The id of each of them.
-            first: The row of the first one: how many rows were entered already.
-        """
+    def enter(self, ids: Sequence[str]) -> None:
+        """Add rows behind those entered already, by their ids; when anything stops it, none."""
+        first = len(self._groups)
         self._groups.extend(np.zeros(len(ids), dtype=np.int32))
         entered = 0
         try:

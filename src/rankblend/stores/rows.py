@@ -87,7 +87,7 @@ class ScopedRows:
             rows._table.enter(scope)
         rows._ids, rows._codes, rows._serials = ids, codes, serials
         rows._alive = np.ones(len(ids), dtype=np.bool_)
-        rows._held.enter(ids, 0)
+        rows._held.enter(ids)
         rows._settle()
         return rows
 
@@ -168,7 +168,7 @@ class ScopedRows:
         self._codes[first:size] = self._table.codes(keys, paths)
         self._serials[first:size] = serials
         self._alive[first:size] = True
-        self._held.enter(ids, first)
+        self._held.enter(ids)
         self._ids += ids
         if ascending:
             self._settle()
@@ -212,7 +212,7 @@ class ScopedRows:
         self._codes, self._serials = codes, self._serials[order]
         self._alive = np.ones(len(order), dtype=np.bool_)
         self._held, self._by_serial, self._lent = HeldIds(), SerialIndex(), False
-        self._held.enter(self._ids, 0)
+        self._held.enter(self._ids)
         self._settle()
         return order
 

@@ -35,13 +35,13 @@ def state(held: HeldIds) -> tuple[object, ...]:
 
 def test_enter_when_stopped_half_way_then_as_before() -> None:
     held = HeldIds()
-    held.enter(["a", "b", "a"], 0)
-    held.enter(["b"], 3)
+    held.enter(["a", "b", "a"])
+    held.enter(["b"])
     before = state(held)
     with pytest.raises(MemoryError):
-        held.enter(["c", "a", "b", "c", NoRoom("d"), "e"], 4)
+        held.enter(["c", "a", "b", "c", NoRoom("d"), "e"])
     assert state(held) == before
-    held.enter(["a", "e"], 4)
+    held.enter(["a", "e"])
     assert held.rows == {"a": [0, 2, 4], "b": [1, 3], "e": 5}
     assert held.groups[0] == held.groups[2] == held.groups[4] != held.groups[1]
     assert held.groups[5] == 0
@@ -51,8 +51,8 @@ def test_enter_when_stopped_half_way_then_as_before() -> None:
 def test_enter_when_the_first_rows_are_stopped_then_nothing_is_held(first) -> None:
     held = HeldIds()
     with pytest.raises(MemoryError):
-        held.enter(first, 0)
-    held.enter(["x", "a"], 0)
+        held.enter(first)
+    held.enter(["x", "a"])
     assert state(held) == ({"x": 0, "a": 1}, 0, 2)
 
 

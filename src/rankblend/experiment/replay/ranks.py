@@ -178,9 +178,9 @@ def _folded(
     stack: Stack, batch: WeightBatch, queries: IntArray, scores: FloatArray
 ) -> FloatArray | None:
     """Rank scores, or None where the score alone orders; what is dropped stays below all."""
-    scope = batch.run.profile.scope
-    if scope.mode is ScopeBlendMode.OFF or stack.one_distance:
+    if _by_score(stack, batch):
         return None
+    scope = batch.run.profile.scope
     gates = scope.gates(stack.distances.ravel()).reshape(stack.distances.shape)
     folded = scores * gates[queries] + 0.0
     if scope.mode is ScopeBlendMode.BACKFILL:

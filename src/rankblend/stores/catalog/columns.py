@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rankblend.stores.catalog.catalog_rows import CatalogRows
 from rankblend.stores.catalog.filters import metadata_value
 from rankblend.stores.catalog.record_checks import LABELS
+from rankblend.stores.growing import grown
 from rankblend.stores.latest import latest
 from rankblend.stores.protocol import Key, Record
 
@@ -267,9 +268,9 @@ class Columns:
         capacity = max(size, capacity + capacity // 2)
         old = self.rows.size
         for name, array in self._arrays.items():
-            self._arrays[name] = _grown(array, old, capacity)
+            self._arrays[name] = grown(array[:old], capacity)
         for kept in self.fields.values():
-            kept.codes = _grown(kept.codes, old, capacity)
+            kept.codes = grown(kept.codes[:old], capacity)
 
     def _names_in_use(self, column: str, names: list[str]) -> tuple[list[str], dict[str, int]]:
         """The names that the codes of a column still need; the codes are renumbered."""
@@ -297,9 +298,3 @@ class Columns:
 
 
 _RECORD_COLUMNS = tuple(name for name in DTYPES if name != "digest")
-
-
-def _grown(array: NDArray[Any], used: int, capacity: int) -> NDArray[Any]:
-    grown = np.zeros(capacity, dtype=array.dtype)
-    grown[:used] = array[:used]
-    return grown

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from rankblend.stores.growing import grown
+
 __all__ = ["Column"]
 
 
@@ -36,9 +38,7 @@ class Column:
         new = np.asarray(values, dtype=self._room.dtype)
         size = self._size + len(new)
         if size > len(self._room):
-            room = np.empty(max(size, 2 * len(self._room)), dtype=self._room.dtype)
-            room[: self._size] = self.values
-            self._room = room
+            self._room = grown(self.values, max(size, 2 * len(self._room)))
         self._room[self._size : size] = new
         self._size = size
 
