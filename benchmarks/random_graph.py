@@ -13,8 +13,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 from threadpoolctl import ThreadpoolController
 
 from rankblend.relevance import Scope
+from rankblend.stores import Edge, Key, Link, Record, Seed, StoreQuery
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.protocol import Edge, Key, Link, Record, Seed, StoreQuery
 
 __all__ = ["RandomGraph", "conjugate_gradients"]
 

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from rankblend.experiment.datasets import JudgedQuery
 from rankblend.experiment.recording import Manifest, RecordedStore, Recording
-from rankblend.experiment.recording.arrow import rows_to_batch
-from rankblend.experiment.recording.gather import Row, Standing
-from rankblend.experiment.recording.unfinished import Unfinished
-from rankblend.profiles import RankingProfile
-from rankblend.profiles.recipe import Pool, SignalRecipe
+from rankblend.experiment.recording._arrow import rows_to_batch
+from rankblend.experiment.recording._gather import Row, Standing
+from rankblend.experiment.recording._unfinished import Unfinished
+from rankblend.profiles import Pool, RankingProfile, SignalRecipe
 from rankblend.recall import StoredMemory
-from rankblend.relevance.composers import Node
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reason, Record
+from rankblend.relevance import Node, Scope
+from rankblend.stores import Key, Reason, Record
 
 SIGNALS = ("salience", "confidence", "review", "maturity", "certainty")
 QUERIES, CANDIDATES, PRESENT = 1_000, 150, 100

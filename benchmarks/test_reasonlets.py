@@ -23,9 +23,9 @@ from rankblend.reasonlets import (
     SqliteReasonletStore,
     Status,
 )
-from rankblend.reasonlets.identifiers import next_id
+from rankblend.reasonlets._identifiers import next_id
 from rankblend.reasonlets.store import Counts, Entry, Run, StoredRun
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 N, D, POOL = 10_000, 384, 20
 SCOPE = Scope.parse("tenant:acme")

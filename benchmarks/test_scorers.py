@@ -16,13 +16,11 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from rankblend.profiles import RankingProfile, load_profile
-from rankblend.profiles.recipe import SignalRecipe
+from rankblend.profiles import RankingProfile, SignalRecipe, load_profile
 from rankblend.recall import Candidates, EvidenceColumn
-from rankblend.recall.derive import derive
-from rankblend.relevance.composers import Node, compose_table
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key
+from rankblend.recall._derive import derive
+from rankblend.relevance import Node, Scope, compose_table
+from rankblend.stores import Key
 
 N = 10_000
 HOUR = 3_600.0

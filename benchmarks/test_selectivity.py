@@ -12,8 +12,8 @@ import os
 import numpy as np
 import pytest
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Record, StoreQuery
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Record, StoreQuery
 from rankblend.stores.vectors import VectorStore
 
 D, TOP, LIMIT, QUERIES = 384, 20, 100, 20

@@ -29,7 +29,7 @@ from rankblend.experiment.slices import (
     presence_patterns,
 )
 from rankblend.profiles import RankingProfile
-from rankblend.relevance.missing import Neutral, Renormalize, Require, Shrink, Zero
+from rankblend.relevance import Neutral, Renormalize, Require, Shrink, Zero
 from studies.draws import stacked
 from studies.outcome import (
     MEASURE,

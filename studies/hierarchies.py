@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from rankblend.experiment.datasets import Dataset
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 __all__ = ["CONSTRUCTIONS", "placed", "whereabouts"]
 

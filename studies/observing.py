@@ -12,8 +12,8 @@ from rankblend.experiment.plans import Arm, Plan, Regime, missing_policies, revi
 from rankblend.experiment.report import Section, Table
 from rankblend.profiles import RankingProfile
 from rankblend.recall import rank_candidates
-from rankblend.recall.derive import derive
-from rankblend.relevance.missing import Shrink, Zero
+from rankblend.recall._derive import derive
+from rankblend.relevance import Shrink, Zero
 from studies.absence import CONDITIONS, measure_condition
 from studies.outcome import (
     MEASURE,

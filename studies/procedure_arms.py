@@ -11,8 +11,12 @@ from rankblend.embedders import Embedder
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.measures import Judgments, measure_rankings
 from rankblend.experiment.results import Results
-from rankblend.reasonlets import InMemoryReasonletStore, ReasonletMemory, ReasonletOptions
-from rankblend.reasonlets.reasonlet import ReasonletMatch
+from rankblend.reasonlets import (
+    InMemoryReasonletStore,
+    ReasonletMatch,
+    ReasonletMemory,
+    ReasonletOptions,
+)
 
 __all__ = ["DEPTH", "FLOORLESS", "MEASURES", "SIMILARITY_ONLY", "Asked", "measured", "ranked"]
 

@@ -25,11 +25,11 @@ from rankblend.embedders import Embedder
 from rankblend.experiment.datasets import Dataset, load_dataset
 from rankblend.experiment.measures import Judgments, measure_rankings
 from rankblend.experiment.report import Report, Section, Table
-from rankblend.experiment.report.formats import as_markdown
+from rankblend.experiment.report._formats import as_markdown
 from rankblend.files import write_whole
 from rankblend.kernels.curves import min_max
 from rankblend.kernels.fuse import reciprocal_rank_votes
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 from studies.embedders import embedder_named
 from studies.outcome import MEASURE, decimals
 from studies.subjects import PATHS, few_queries

@@ -14,7 +14,7 @@ from rankblend.experiment.datasets import Dataset, load_dataset
 from rankblend.experiment.evaluate import remember_dataset
 from rankblend.experiment.plans import subsets, without_signals
 from rankblend.experiment.recording import Recording, record
-from rankblend.experiment.recording.manifest import dataset_hash
+from rankblend.experiment.recording._manifest import dataset_hash
 from rankblend.profiles import RankingProfile
 from studies.embedders import embedder_named
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankblend.experiment.datasets import TaskRun, load_taubench_runs
 from rankblend.experiment.report import Section, Table, interval_plot
-from rankblend.relevance.curves import apply_steps, parse_curve
-from rankblend.relevance.evidence import lookup_evidence
+from rankblend.relevance import lookup_evidence, parse_curve
+from rankblend.relevance._curves import apply_steps
 from studies.auc import Auc, stratified_aucs
 from studies.outcome import Outcome, decimals, signed
 

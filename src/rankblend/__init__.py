@@ -16,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from rankblend import _moved
 from rankblend.version import __version__
 
 if TYPE_CHECKING:
@@ -34,42 +35,52 @@ if TYPE_CHECKING:
         cue_overlap,
         register_evidence,
     )
-    from rankblend.stores.layers import LayerPolicy
-    from rankblend.stores.protocol import Edge, Link, Observation, Record, Seed, Store, StoreQuery
-    from rankblend.stores.signal_store import SignalStore
+    from rankblend.stores import (
+        Edge,
+        LayerPolicy,
+        Link,
+        Observation,
+        Record,
+        Seed,
+        SignalStore,
+        Store,
+        StoreQuery,
+    )
+
+_moved.install()
 
 # Name → where it lives.
 _HOMES = {
     "Comparison": "rankblend.recall",
-    "Edge": "rankblend.stores.protocol",
-    "Evidence": "rankblend.relevance.evidence",
+    "Edge": "rankblend.stores",
+    "Evidence": "rankblend.relevance",
     "Explanation": "rankblend.recall",
-    "LayerPolicy": "rankblend.stores.layers",
-    "Link": "rankblend.stores.protocol",
+    "LayerPolicy": "rankblend.stores",
+    "Link": "rankblend.stores",
     "Match": "rankblend.recall",
     "Memory": "rankblend.recall",
     "MemoryContractError": "rankblend.errors",
-    "Observation": "rankblend.stores.protocol",
+    "Observation": "rankblend.stores",
     "RankblendError": "rankblend.errors",
     "RankingProfile": "rankblend.profiles",
     "Recall": "rankblend.recall",
-    "Record": "rankblend.stores.protocol",
-    "RelevanceSignals": "rankblend.relevance.signals",
-    "RelevanceWeights": "rankblend.relevance.weights",
-    "Scope": "rankblend.relevance.scope",
-    "ScopeBlend": "rankblend.relevance.blend",
-    "ScopeBlendMode": "rankblend.relevance.blend",
-    "Seed": "rankblend.stores.protocol",
-    "SignalStore": "rankblend.stores.signal_store",
-    "SignalTable": "rankblend.relevance.signals",
-    "Store": "rankblend.stores.protocol",
-    "StoreQuery": "rankblend.stores.protocol",
-    "cue_overlap": "rankblend.relevance.cue",
+    "Record": "rankblend.stores",
+    "RelevanceSignals": "rankblend.relevance",
+    "RelevanceWeights": "rankblend.relevance",
+    "Scope": "rankblend.relevance",
+    "ScopeBlend": "rankblend.relevance",
+    "ScopeBlendMode": "rankblend.relevance",
+    "Seed": "rankblend.stores",
+    "SignalStore": "rankblend.stores",
+    "SignalTable": "rankblend.relevance",
+    "Store": "rankblend.stores",
+    "StoreQuery": "rankblend.stores",
+    "cue_overlap": "rankblend.relevance",
     "default_stores": "rankblend.recall",
     "dump_profile": "rankblend.profiles",
     "load_profile": "rankblend.profiles",
     "profile_names": "rankblend.profiles",
-    "register_evidence": "rankblend.relevance.evidence",
+    "register_evidence": "rankblend.relevance",
 }
 _MODULES = ("embedders", "errors")
 

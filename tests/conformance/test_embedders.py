@@ -11,7 +11,7 @@ import pytest
 
 from rankblend.embedders import from_callable, onnx, wordllama
 from rankblend.testing import EmbedderConformance, hashed_embedder, run_conformance
-from rankblend.testing.guard import standard_tests
+from rankblend.testing._guard import standard_tests
 
 
 def folder(package: str) -> Path | None:

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError, MissingDependencyError, UnknownNameError
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import StoreQuery
-from rankblend.stores.signal_store import SignalStore
+from rankblend.relevance import Scope
+from rankblend.stores import SignalStore, StoreQuery
 from rankblend.testing import (
     EmbedderConformance,
     ReferenceStore,
@@ -23,7 +22,7 @@ from rankblend.testing import (
     run_conformance,
     strategies,
 )
-from rankblend.testing.guard import standard_tests
+from rankblend.testing._guard import standard_tests
 
 sys.path.insert(0, str(Path(__file__).parent))
 from wrong_stores import WRONG

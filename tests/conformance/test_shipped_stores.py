@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.relevance.cue import cue_overlap
-from rankblend.relevance.evidence import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS
-from rankblend.stores.activity import ActivityStore
-from rankblend.stores.catalog.catalog import Catalog
-from rankblend.stores.catalog_store import CatalogStore
-from rankblend.stores.graph.store import GraphStore
-from rankblend.stores.keywords.store import KeywordStore
-from rankblend.stores.protocol import Key, Observation, Record, Store, StoreQuery
-from rankblend.stores.signal_store import SignalStore
+from rankblend.relevance import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS, cue_overlap
+from rankblend.stores import Key, Observation, Record, SignalStore, Store, StoreQuery
+from rankblend.stores.catalog import ActivityStore, Catalog, CatalogStore
+from rankblend.stores.graph import GraphStore
+from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.vectors import VectorStore
 from rankblend.testing import SignalStoreConformance, StoreConformance
 

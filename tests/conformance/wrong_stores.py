@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from attrs import evolve
 
-from rankblend.stores.protocol import Key, Observation, Reach, Reason, Record, StoreQuery
+from rankblend.stores import Key, Observation, Reach, Reason, Record, StoreQuery
 from rankblend.testing import ReferenceStore
 
 WRONG: dict[type[ReferenceStore], str] = {}

@@ -21,17 +21,21 @@ from hypothesis import strategies as st
 
 from rankblend.kernels import compose as kernels
 from rankblend.kernels.fuse import best_ranks
-from rankblend.relevance.composers import COMPOSERS, Composition, Node, compose_table
-from rankblend.relevance.missing import (
+from rankblend.relevance import (
+    COMPOSERS,
+    Composition,
     Neutral,
+    Node,
+    RelevanceSignals,
+    RelevanceWeights,
     Renormalize,
     Require,
     Required,
     Shrink,
+    SignalTable,
     Zero,
+    compose_table,
 )
-from rankblend.relevance.signals import RelevanceSignals, SignalTable
-from rankblend.relevance.weights import RelevanceWeights
 
 Row = Mapping[str, float]
 Pool = Sequence[Row]

@@ -14,10 +14,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Key, Link, Reach, Reason, Record, Seed, StoreQuery
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.graph.walk import DECAY
-from rankblend.stores.protocol import Edge, Key, Link, Reach, Reason, Record, Seed, StoreQuery
+from rankblend.stores.graph._walk import DECAY
 
 SCOPES = [Scope.parse(text) for text in ("t:a", "t:a/u:1", "t:a/u:2", "t:b", "t:b/u:1")]
 HOPS = 3

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reach, Reason, Record, Statistics, StoreQuery
 from rankblend.stores.keywords import Analysis, KeywordStore
-from rankblend.stores.protocol import Key, Reach, Reason, Record, Statistics, StoreQuery
 
 K1, B = 1.2, 0.75
 

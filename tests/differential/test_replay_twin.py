@@ -13,29 +13,29 @@ from hypothesis import strategies as st
 
 from rankblend.experiment.datasets import JudgedQuery
 from rankblend.experiment.measures import Judgments, measure_rankings
-from rankblend.experiment.plans.plan import Arm
-from rankblend.experiment.plans.regime import AllObserved, Unheld
+from rankblend.experiment.plans import AllObserved, Arm, Unheld
 from rankblend.experiment.recording import Manifest, RecordedStore, Recording
-from rankblend.experiment.recording.arrow import rows_to_batch
-from rankblend.experiment.recording.gather import Row, Standing
-from rankblend.experiment.recording.unfinished import Unfinished
-from rankblend.experiment.replay import ranks, replay, stacks
-from rankblend.profiles import RankingProfile
-from rankblend.profiles.recipe import Floor, Floors, Pool, Select, SignalRecipe
+from rankblend.experiment.recording._arrow import rows_to_batch
+from rankblend.experiment.recording._gather import Row, Standing
+from rankblend.experiment.recording._unfinished import Unfinished
+from rankblend.experiment.replay import _blocks as ranks
+from rankblend.experiment.replay import _stacks as stacks
+from rankblend.experiment.replay import replay
+from rankblend.profiles import Floor, Floors, Pool, RankingProfile, Select, SignalRecipe
 from rankblend.recall import StoredMemory, rank_candidates
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.composers import Node
-from rankblend.relevance.missing import (
+from rankblend.relevance import (
     MissingPolicy,
     Neutral,
+    Node,
     Renormalize,
     Require,
     Required,
+    Scope,
+    ScopeBlend,
     Shrink,
     Zero,
 )
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reason, Record
+from rankblend.stores import Key, Reason, Record
 
 MEASURES = ("nDCG@3", "R@5", "AP", "RR", "P@5", "Success@2", "Judged@5")
 EVIDENCE = {

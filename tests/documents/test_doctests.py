@@ -38,8 +38,8 @@ def test_docstrings_when_counted_then_the_main_ones_have_an_example() -> None:
     names = {example.name for example in EXAMPLES}
     assert {
         "rankblend",
-        "rankblend.recall.memory.Memory",
-        "rankblend.relevance.scope.Scope",
-        "rankblend.relevance.signals.RelevanceSignals",
-        "rankblend.stores.signal_store.SignalStore",
+        "rankblend.recall._memory.Memory",
+        "rankblend.relevance._scope.Scope",
+        "rankblend.relevance._signals.RelevanceSignals",
+        "rankblend.stores._signal_store.SignalStore",
     } <= names

@@ -11,12 +11,21 @@ import pytest
 from numpy.typing import NDArray
 
 from rankblend.profiles import Pool, RankingProfile, load_profile, profile_names
-from rankblend.relevance.blend import ScopeBlendMode
-from rankblend.relevance.composers import Composition, Node, compose_table
-from rankblend.relevance.curves import CurveStep, apply_curve, apply_curve_details
-from rankblend.relevance.missing import Neutral, Renormalize, Shrink, Zero
-from rankblend.relevance.order import rank_order
-from rankblend.relevance.signals import SignalTable
+from rankblend.relevance import (
+    Composition,
+    CurveStep,
+    Neutral,
+    Node,
+    Renormalize,
+    ScopeBlendMode,
+    Shrink,
+    SignalTable,
+    Zero,
+    apply_curve,
+    apply_curve_details,
+    compose_table,
+    rank_order,
+)
 
 DAY = 86_400.0
 NAN = math.nan

@@ -27,10 +27,9 @@ EXPECTED = {
     "rankblend", "rankblend.chat", "rankblend.demo", "rankblend.embedders", "rankblend.errors",
     "rankblend.experiment.datasets", "rankblend.experiment.evaluate",
     "rankblend.experiment.inference", "rankblend.profiles", "rankblend.reasonlets",
-    "rankblend.recall", "rankblend.relevance", "rankblend.stores.activity", "rankblend.stores.catalog",
-    "rankblend.stores.catalog_store", "rankblend.stores.graph", "rankblend.stores.keywords",
-    "rankblend.stores.layers", "rankblend.stores.protocol", "rankblend.stores.signal_store",
-    "rankblend.stores.vectors", "rankblend.testing",
+    "rankblend.recall", "rankblend.relevance", "rankblend.stores", "rankblend.stores.catalog",
+    "rankblend.stores.graph", "rankblend.stores.keywords", "rankblend.stores.vectors",
+    "rankblend.testing",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scenario import SECRET
 
 import rankblend as rb
-from rankblend.stores.protocol import Key, Observation, Record, StoreQuery
+from rankblend.stores import Key, Observation, Record, StoreQuery
 
 __all__ = ["Forgetful", "Hanging", "Own", "finished", "raising", "why"]
 

@@ -17,7 +17,7 @@ from tempfile import gettempdir
 from scenario import START, USER, agree, hashed, image, opened, steps
 
 from rankblend.errors import CatalogFullError, CatalogReadOnlyError, StoreError
-from rankblend.stores.catalog import database
+from rankblend.stores.catalog import _file as database
 
 __all__ = [
     "fill_disk", "hold", "make_where_full", "read_many", "read_where_read_only", "write_all",

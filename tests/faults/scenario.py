@@ -16,8 +16,8 @@ import numpy as np
 
 import rankblend as rb
 from rankblend.embedders import Embedder, from_callable
-from rankblend.recall.embedding import EMBEDDER
-from rankblend.recall.portable import export_lines
+from rankblend.recall._embedding import EMBEDDER
+from rankblend.recall._portable import export_lines
 
 __all__ = [
     "SECRET", "START", "TENANT", "USER", "agree", "clock_from", "hashed", "image", "opened",

@@ -14,7 +14,7 @@ from scenario import SECRET, START, USER
 
 import rankblend as rb
 from rankblend.errors import CacheWarning, StoreError, StoreFailedError
-from rankblend.stores.protocol import Observation, Record
+from rankblend.stores import Observation, Record
 
 
 @pytest.mark.parametrize("during", ["propose", "observe"])

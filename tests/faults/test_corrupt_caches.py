@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scenario import USER, agree, image, opened, steps
 
-import rankblend.stores.catalog.catalog as catalog_module
+import rankblend.stores.catalog._catalog as catalog_module
 from rankblend.errors import CacheWarning
 from rankblend.stores.catalog import Catalog
 

@@ -19,7 +19,7 @@ from rankblend.errors import (
     StoreError,
 )
 from rankblend.stores.catalog import Catalog
-from rankblend.stores.catalog.schema import APPLICATION_ID, SCHEMA_VERSION
+from rankblend.stores.catalog._schema import APPLICATION_ID, SCHEMA_VERSION
 
 # A cache may be noticed first, and then all of the file.
 pytestmark = pytest.mark.filterwarnings("ignore::rankblend.errors.CacheWarning")

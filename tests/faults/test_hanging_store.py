@@ -14,7 +14,7 @@ from scenario import START, USER
 
 import rankblend as rb
 from rankblend.errors import StoreClosedError, StoreTimeoutError
-from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
+from rankblend.stores import Key, Observation, Reason, Record, StoreQuery
 
 
 @pytest.mark.parametrize("during", ["propose", "observe"])

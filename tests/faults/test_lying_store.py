@@ -11,10 +11,8 @@ from bad_parts import Own, raising, why
 from scenario import TENANT, USER
 
 import rankblend as rb
-from rankblend.errors import (
-    StoreFailedError,
-)
-from rankblend.stores.protocol import Observation
+from rankblend.errors import StoreFailedError
+from rankblend.stores import Observation
 
 
 def column(value: Any) -> Callable[[Sequence[str]], Observation]:

@@ -37,7 +37,7 @@ from rankblend.reasonlets import (
     VerdictSource,
 )
 from rankblend.reasonlets.store import Candidate, Counts, Search
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 SECRET = "s3cr3t-7731"
 SCOPE = "tenant:acme"

@@ -13,8 +13,8 @@ import pytest
 
 import rankblend
 from rankblend.reasonlets import SqliteReasonletStore
+from rankblend.reasonlets._verdicts import count_runs
 from rankblend.reasonlets.store import Entry
-from rankblend.reasonlets.verdicts import count_runs
 
 SOURCES = Path(rankblend.__file__).resolve().parents[1]
 PROCESSES, TASKS, ROUNDS = 4, 8, 5

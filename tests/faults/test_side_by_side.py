@@ -14,10 +14,8 @@ from scenario import TENANT, USER
 
 import rankblend as rb
 from rankblend.embedders import from_callable
-from rankblend.errors import (
-    InvalidArgumentError,
-)
-from rankblend.stores.protocol import Observation, StoreQuery
+from rankblend.errors import InvalidArgumentError
+from rankblend.stores import Observation, StoreQuery
 
 
 def test_arecall_when_compared_with_recall_then_the_answer_is_the_same(

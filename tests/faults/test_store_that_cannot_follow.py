@@ -10,10 +10,7 @@ from bad_parts import Forgetful
 from scenario import START, USER
 
 import rankblend as rb
-from rankblend.errors import (
-    CacheWarning,
-    StoreFailedError,
-)
+from rankblend.errors import CacheWarning, StoreFailedError
 
 
 @pytest.mark.parametrize("error", [OSError, rb.MemoryContractError])

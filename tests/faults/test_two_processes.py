@@ -14,8 +14,8 @@ from scenario import START, USER, agree, hashed, image, opened, steps
 
 import rankblend as rb
 from rankblend.errors import CatalogBusyError, EmbedderMismatchError
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key
+from rankblend.relevance import Scope
+from rankblend.stores import Key
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import rankblend as rb
-from rankblend.recall.portable import export_lines
+from rankblend.recall._portable import export_lines
 from rankblend.testing import hashed_embedder
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import rankblend as rb
-from rankblend.relevance.scope import ScopeLevel
+from rankblend.relevance import ScopeLevel
 
 __all__ = [
     "anything",

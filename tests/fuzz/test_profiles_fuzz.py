@@ -28,10 +28,9 @@ from rankblend.profiles import (
     load_profile,
     read_profile,
 )
-from rankblend.recall.candidates import Candidates, EvidenceColumn
-from rankblend.recall.ranking import rank_candidates
-from rankblend.relevance.evidence import EVIDENCE
-from rankblend.stores.protocol import Key, Reason
+from rankblend.recall import Candidates, EvidenceColumn, rank_candidates
+from rankblend.relevance import EVIDENCE
+from rankblend.stores import Key, Reason
 
 sys.path.insert(0, str(Path(__file__).parent))
 from strategies import anything, mappings, numbers, refused, texts, units

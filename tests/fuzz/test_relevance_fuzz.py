@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankblend import relevance as rl
-from rankblend.relevance.composers import COMPOSERS
-from rankblend.relevance.curves import CURVES
+from rankblend.relevance import COMPOSERS, CURVES
 
 sys.path.insert(0, str(Path(__file__).parent))
 from strategies import anything, mappings, numbers, refused, texts, units

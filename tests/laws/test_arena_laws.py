@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.stores.arena import VectorArena
+from rankblend.stores.vectors._arena import VectorArena
 
 counts = st.integers(0, 40)
 histories = st.lists(

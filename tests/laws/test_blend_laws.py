@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.relevance.blend import ScopeBlend, ScopeBlendMode
+from rankblend.relevance import ScopeBlend, ScopeBlendMode
 
 half_lives = st.floats(0.0, exclude_min=True, allow_infinity=False) | st.floats(0.1, 10.0)
 shares = st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0, 1.0 - 2**-53])

@@ -21,9 +21,9 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Key, Link, Record, StoreQuery
 from rankblend.stores.catalog import Catalog
-from rankblend.stores.protocol import Edge, Key, Link, Record, StoreQuery
 
 SCOPES = [Scope.parse(text) for text in ("t:1", "t:1/u:1", "t:1/u:10", "t:10")]
 KEYS = [Key(scope, identifier) for scope in SCOPES for identifier in ("a", "b")]
@@ -264,7 +264,7 @@ class CatalogMachine(RuleBasedStateMachine):
 
 
 def dump(catalog: Catalog) -> bytes:
-    from rankblend.stores.catalog.column_cache import dump_columns
+    from rankblend.stores.catalog._columns import dump_columns
 
     return dump_columns(catalog._columns)
 

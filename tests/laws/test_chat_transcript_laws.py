@@ -16,7 +16,7 @@ import itertools
 from chat_world import DETAILS, calls, result, said, user
 
 from rankblend.chat import NoToolCallsError, transcript_to_capture
-from rankblend.chat.streaming import MessageAssembler
+from rankblend.chat._streaming import MessageAssembler
 
 tools = st.sampled_from(["a", "b", "c"])
 argument_names = st.frozensets(st.sampled_from("xyz"))

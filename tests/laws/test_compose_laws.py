@@ -1,6 +1,6 @@
 """Laws of composition, for each missing policy: kept ones proved, broken ones exhibited.
 
-The table these tests stand for is in the docstring of `rankblend.relevance.missing`. Tolerance is
+The table these tests stand for is in the docstring of `rankblend.relevance._missing`. Tolerance is
 4(n + 1) units in the last place for n present signals, and none where bits are claimed. Values are
 0 or at least 1e-9 and weights 0 or from 1e-6 to 1e6, so that every product stays normal.
 """
@@ -17,19 +17,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankblend.relevance.composers import COMPOSERS, Composition, Node, compose_table
-from rankblend.relevance.missing import (
+from rankblend.relevance import (
+    COMPOSERS,
+    Composition,
     MissingPolicy,
     Neutral,
+    Node,
     Override,
+    RelevanceSignals,
+    RelevanceWeights,
     Renormalize,
     Require,
     Required,
     Shrink,
+    SignalTable,
     Zero,
+    compose_table,
 )
-from rankblend.relevance.signals import RelevanceSignals, SignalTable
-from rankblend.relevance.weights import RelevanceWeights
 
 Signals = Mapping[str, float]
 Weights = Mapping[str, float]

@@ -13,8 +13,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rankblend.kernels import curves as kernels
-from rankblend.relevance.curves import (
+from rankblend.relevance import (
     CURVES,
+    EVIDENCE,
     CurveStep,
     apply_curve,
     check_curve,
@@ -22,7 +23,6 @@ from rankblend.relevance.curves import (
     parse_curve,
     plain_curve,
 )
-from rankblend.relevance.evidence import EVIDENCE
 
 NAN = math.nan
 positive = st.floats(min_value=0.0, exclude_min=True, allow_infinity=False)

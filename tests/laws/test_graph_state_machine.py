@@ -22,9 +22,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.graph import GraphStore, adjacency, tables
-from rankblend.stores.protocol import Edge, Key, Link, Reach, Record, Seed, StoreQuery
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Key, Link, Reach, Record, Seed, StoreQuery
+from rankblend.stores.graph import GraphStore
+from rankblend.stores.graph import _edges as adjacency
+from rankblend.stores.graph import _tables as tables
 
 SCOPES = [Scope.parse(text) for text in ("t:a", "t:a/u:1", "t:a/u:10", "t:a-b")]
 NAMES = ["alpha", "beta", "gamma", "delta", "alpha beta", "eps", "zeta", "eta x", "theta"]

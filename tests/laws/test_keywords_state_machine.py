@@ -8,10 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.keywords import KeywordStore, index, store
-from rankblend.stores.protocol import Key, Reach, Record, Statistics, StoreQuery
-from rankblend.stores.rows import ScopedRows
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reach, Record, Statistics, StoreQuery
+from rankblend.stores._rows import ScopedRows
+from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.keywords import _index as index
+from rankblend.stores.keywords import _store as store
 
 SCOPES = [Scope.parse(text) for text in ("t:1", "t:1/u:1", "t:1/u:1/s:1", "t:1/u:10", "t:10/u:1")]
 IDS = ["a", "b", "c", "d", "e", "f"]
@@ -84,7 +86,7 @@ def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_PENDING", 12)
     monkeypatch.setattr(index, "_STEP", 5)
     monkeypatch.setattr(index, "_CHUNK", 2)
-    monkeypatch.setattr("rankblend.stores.rows._LEAST_SLACK", 3)
+    monkeypatch.setattr("rankblend.stores._rows._LEAST_SLACK", 3)
 
 
 class TestKeywordMachine(KeywordMachine.TestCase):

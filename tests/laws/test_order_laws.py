@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.relevance.order import rank_order
+from rankblend.relevance import rank_order
 
 # Few values, so that everything ties often.
 shares = st.sampled_from([0.0, 0.25, 0.5, 1.0])

@@ -27,11 +27,18 @@ from rankblend.profiles import (
     profile_names,
     read_profile,
 )
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.composers import Node
-from rankblend.relevance.curves import CurveStep
-from rankblend.relevance.evidence import Evidence
-from rankblend.relevance.missing import Neutral, Renormalize, Require, Required, Shrink, Zero
+from rankblend.relevance import (
+    CurveStep,
+    Evidence,
+    Neutral,
+    Node,
+    Renormalize,
+    Require,
+    Required,
+    ScopeBlend,
+    Shrink,
+    Zero,
+)
 
 UNIT = st.floats(0.0, 1.0)
 POSITIVE = st.floats(1e-300, 1e300)

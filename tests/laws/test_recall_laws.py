@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import rankblend as rb
 from rankblend.errors import EmbedderMismatchError, EmbeddingError
-from rankblend.stores.protocol import Observation, Reason, StoreQuery
+from rankblend.stores import Observation, Reason, StoreQuery
 from rankblend.testing import hashed_embedder
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 import rankblend as rb
 from rankblend.experiment.datasets import Dataset, JudgedQuery
 from rankblend.experiment.recording import RecordedQuery, record
-from rankblend.profiles import RankingProfile, load_profile, profile_names
-from rankblend.profiles.recipe import Pool, Select
+from rankblend.profiles import Pool, RankingProfile, Select, load_profile, profile_names
 from rankblend.recall import Candidates, Ranking, rank_candidates
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.missing import Neutral, Renormalize, Require, Shrink, Zero
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Neutral, Renormalize, Require, Scope, ScopeBlend, Shrink, Zero
 from rankblend.testing import hashed_embedder
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

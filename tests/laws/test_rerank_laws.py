@@ -15,7 +15,7 @@ import rankblend as rb
 from rankblend.profiles import read_profile
 from rankblend.recall import Reranker
 from rankblend.rerank import AdmissionDecision, AdmissionRequest, RelevanceReranker, StaticAdmission
-from rankblend.stores.protocol import Observation, StoreQuery
+from rankblend.stores import Observation, StoreQuery
 from rankblend.stores.vectors import VectorStore
 from rankblend.testing import hashed_embedder
 

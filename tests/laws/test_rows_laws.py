@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reach, Record, StoreQuery
-from rankblend.stores.rows import ScopedRows
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reach, Record, StoreQuery
+from rankblend.stores._rows import ScopedRows
 
 SCOPES = [
     Scope.parse(text)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidScopeError
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 # Few and awkward names, so that two scopes often share levels, separators and prefixes of text.
 awkward = st.text(alphabet="ab1%/: é\u2028😀", min_size=1, max_size=4)

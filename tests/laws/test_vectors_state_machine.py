@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reach, Reason, Record, StoreQuery
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reach, Reason, Record, StoreQuery
 from rankblend.stores.vectors import VectorStore
 
 SCOPES = [Scope.parse(text) for text in ("t:a", "t:a/u:1", "t:a/u:1/s:1", "t:a/u:10", "t:a-b")]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankblend.relevance.curves import apply_curve, apply_curve_details, parse_curve
-from rankblend.relevance.evidence import EVIDENCE
+from rankblend.relevance import EVIDENCE, apply_curve, apply_curve_details, parse_curve
 
 Vectors = Callable[[str], Any]
 DAY = 86_400.0

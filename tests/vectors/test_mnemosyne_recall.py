@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rankblend as rb
-from rankblend.stores.protocol import Observation, StoreQuery
+from rankblend.stores import Observation, StoreQuery
 
 Vectors = Callable[[str], Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

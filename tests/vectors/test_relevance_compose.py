@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankblend.relevance.composers import Node, compose_table
-from rankblend.relevance.signals import RelevanceSignals, SignalTable
-from rankblend.relevance.weights import RelevanceWeights
+from rankblend.relevance import Node, RelevanceSignals, RelevanceWeights, SignalTable, compose_table
 
 
 @pytest.fixture

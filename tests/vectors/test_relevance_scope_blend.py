@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.cue import cue_overlap
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope, ScopeBlend, cue_overlap
 
 Vectors = Callable[[str], Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rankblend.chat.messages import Message
+from rankblend.chat import Message
 
 __all__ = ["plain_messages"]
 

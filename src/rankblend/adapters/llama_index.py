@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rankblend.adapters.matches import MemoryQuestions, metadata_of
+from rankblend.adapters._matches import MemoryQuestions, metadata_of
 from rankblend.errors import MissingDependencyError
-from rankblend.recall import Memory, Recall
-from rankblend.recall.reader import ScopeLike
+from rankblend.recall import Memory, Recall, ScopeLike
 
 try:
     from llama_index.core.callbacks import CallbackManager

@@ -17,13 +17,19 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from rankblend.adapters.blocking import BlockingPipeline, BlockingStream, without_tool
-from rankblend.chat import CaptureQueue, ChatOptions, ReasonletChat, StreamedReply
-from rankblend.chat.messages import Message
-from rankblend.chat.provided import SupportsOffer, SupportsRecall
+from rankblend.adapters._blocking import BlockingPipeline, BlockingStream, without_tool
+from rankblend.chat import (
+    CaptureQueue,
+    ChatOptions,
+    Message,
+    ReasonletChat,
+    StreamedReply,
+    SupportsOffer,
+    SupportsRecall,
+)
 from rankblend.errors import MissingDependencyError
-from rankblend.reasonlets.errors import ReasonletValidationError
-from rankblend.relevance.scope import Scope
+from rankblend.reasonlets import ReasonletValidationError
+from rankblend.relevance import Scope
 
 try:
     import openai

@@ -24,18 +24,19 @@
 
 from __future__ import annotations
 
-from rankblend.chat.errors import NoQuestionError, NoToolCallsError, TranscriptError
-from rankblend.chat.exchange import Exchange
-from rankblend.chat.find_procedure import FindProcedure
-from rankblend.chat.judge import ChatEvaluator
-from rankblend.chat.messages import Message
-from rankblend.chat.middleware import ReasonletChat
-from rankblend.chat.options import ChatOptions
-from rankblend.chat.pipeline import ChatPipeline
-from rankblend.chat.procedures import describe_match, matches_as_json
-from rankblend.chat.queue import CaptureQueue
-from rankblend.chat.streaming import ObservedStream, StreamedReply
-from rankblend.chat.transcript import CaptureDetails, is_failed_result, transcript_to_capture
+from rankblend.chat._errors import NoQuestionError, NoToolCallsError, TranscriptError
+from rankblend.chat._exchange import Exchange
+from rankblend.chat._find_procedure import FindProcedure
+from rankblend.chat._judge import ChatEvaluator
+from rankblend.chat._messages import Message, leading_system_messages
+from rankblend.chat._middleware import ReasonletChat
+from rankblend.chat._offer import describe_match, matches_as_json, plain_match
+from rankblend.chat._options import ChatOptions
+from rankblend.chat._pipeline import ChatPipeline, is_bypassed
+from rankblend.chat._provided import SupportsOffer, SupportsRecall
+from rankblend.chat._queue import CaptureQueue
+from rankblend.chat._streaming import ObservedStream, StreamedReply
+from rankblend.chat._transcript import CaptureDetails, is_failed_result, transcript_to_capture
 
 __all__ = [
     "CaptureDetails",

@@ -8,7 +8,6 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
-from rankblend.cli.contrasts import contrast_table
 from rankblend.cli.replaying import (
     USUAL_MEASURES,
     AsJson,
@@ -18,6 +17,7 @@ from rankblend.cli.replaying import (
     RecordingFile,
     ReportFile,
     Reranked,
+    contrast_table,
     evaluation_reranker,
     ledger_says,
     print_notes,

@@ -88,7 +88,7 @@ def run(arguments: list[str] | None = None) -> None:
 
 def _is_of_a_file(error: RankblendError) -> bool:
     """Whether the file failed: as a store of memories tells, or as one of procedures does."""
-    from rankblend.reasonlets.errors import ReasonletUnavailableError
+    from rankblend.reasonlets import ReasonletUnavailableError
 
     if isinstance(error, ReasonletUnavailableError):
         return error.what == "store"

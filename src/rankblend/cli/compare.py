@@ -8,7 +8,6 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
-from rankblend.cli.contrasts import contrast_table
 from rankblend.cli.replaying import (
     USUAL_MEASURES,
     AsJson,
@@ -19,6 +18,7 @@ from rankblend.cli.replaying import (
     RecordingFile,
     ReportFile,
     Reranked,
+    contrast_table,
     ledger_says,
     print_notes,
     replay_profiles,

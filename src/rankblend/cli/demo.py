@@ -10,15 +10,13 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import errors, output
+from rankblend.cli.console import errors, output, visible
 from rankblend.cli.embedder import embedder_for
 from rankblend.cli.table import recall_table, scored_signals
-from rankblend.cli.visible import visible
 from rankblend.demo import QUESTION, SCOPE, open_demo
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import Match, Memory, Recall
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.missing import Zero
+from rankblend.relevance import ScopeBlend, Zero
 
 __all__ = ["demo"]
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
-from rankblend.cli.contrasts import contrast_table
-from rankblend.cli.replaying import RecordingFile
+from rankblend.cli.replaying import RecordingFile, contrast_table
 from rankblend.experiment.fit import fit_weights
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay

@@ -15,10 +15,7 @@ from rankblend.cli.embedder import HELP, embedder_for
 from rankblend.embedders import Embedder
 from rankblend.errors import InvalidArgumentError, RankblendError
 from rankblend.experiment.datasets import LOADERS, load_dataset
-from rankblend.recall import Memory, stored_embedder
-from rankblend.recall.items import read_edges, read_items
-from rankblend.recall.portable import read_batch
-from rankblend.recall.writing import Batch
+from rankblend.recall import Batch, Memory, read_batch, read_edges, read_items, stored_embedder
 
 __all__ = ["ingest"]
 

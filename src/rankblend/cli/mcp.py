@@ -14,7 +14,7 @@ from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.reasonlets import ReasonletOptions
 from rankblend.recall import Memory, stored_embedder
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 __all__ = ["mcp"]
 

@@ -15,12 +15,10 @@ from rankblend.cli.reasonlets_file import (
     Db,
     Identifier,
     Scope,
-    open_for_asking,
-    open_procedures,
-)
-from rankblend.cli.reasonlets_shown import (
     lineage_table,
     match_table,
+    open_for_asking,
+    open_procedures,
     plain_match,
     plain_procedure,
     record_text,

@@ -12,7 +12,7 @@ from rich.text import Text
 from rankblend.cli.console import counted, errors, output, print_json
 from rankblend.cli.reasonlets_file import AsJson, Db, open_procedures
 from rankblend.errors import InvalidArgumentError
-from rankblend.reasonlets.portable import read_entries
+from rankblend.reasonlets import read_entries
 
 __all__ = ["export", "import_", "stats"]
 

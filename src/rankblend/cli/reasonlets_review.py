@@ -8,8 +8,15 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
-from rankblend.cli.reasonlets_file import AsJson, Db, Identifier, Scope, open_procedures
-from rankblend.cli.reasonlets_shown import plain_procedure, waiting_table
+from rankblend.cli.reasonlets_file import (
+    AsJson,
+    Db,
+    Identifier,
+    Scope,
+    open_procedures,
+    plain_procedure,
+    waiting_table,
+)
 
 __all__ = ["approve", "pending", "reject"]
 

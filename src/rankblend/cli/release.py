@@ -10,8 +10,7 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
-from rankblend.cli.contrasts import contrast_table
-from rankblend.cli.replaying import ledger_says, replaying
+from rankblend.cli.replaying import contrast_table, ledger_says, replaying
 from rankblend.experiment.inference import Tried
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.release import measure_release

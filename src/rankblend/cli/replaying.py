@@ -1,4 +1,4 @@
-"""What the commands over recordings share: their options, a replay with a bar, the ledger, remarks."""
+"""What the commands over recordings share: options, a replay with a bar, the ledger, tables, remarks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, progress
-from rankblend.experiment.inference import Tried
+from rankblend.errors import InvalidArgumentError
+from rankblend.experiment.inference import Comparison, Contrast, Tried
 from rankblend.experiment.ledger import Ledger
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
+from rankblend.experiment.report import p_value
 from rankblend.experiment.results import Results
 from rankblend.profiles import RankingProfile
 from rankblend.rerank import RelevanceReranker, StaticAdmission
@@ -29,12 +33,76 @@ __all__ = [
     "RecordingFile",
     "ReportFile",
     "Reranked",
+    "contrast_table",
     "evaluation_reranker",
     "ledger_says",
     "print_notes",
+    "read_results",
     "replay_profiles",
     "replaying",
 ]
+
+
+def read_results(path: Path) -> Results:
+    """Read them.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read or holds something else.
+    """
+    try:
+        return Results.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{path}: cannot be read ({type(error).__name__})") from error
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            f"{path}: expected results kept by `rankblend replay --out`"
+        ) from error
+
+
+def contrast_table(comparison: Comparison) -> RenderableType:
+    """Arms against their baselines, measure by measure."""
+    parts: list[RenderableType] = []
+    groups: dict[tuple[str, str], list[Contrast]] = {}
+    for contrast in comparison:
+        groups.setdefault((contrast.measure, contrast.baseline), []).append(contrast)
+    for (measure, baseline), contrasts in groups.items():
+        value = next((c.baseline_value for c in contrasts if c.not_run is None), None)
+        shown = "" if value is None else f" {value:.4f}"
+        parts.append(Text(f"{measure}, difference to {baseline}{shown}", "bold"))
+        parts.append(_table(contrasts, comparison.confidence))
+    first = next(iter(comparison))
+    parts.append(
+        Text(
+            f"{first.queries:,} judged queries ({first.excluded:,} without judgments) in "
+            f"{comparison.units:,} units ({comparison.unit}); p corrected for "
+            f"{comparison.family} rows, none can be below {p_value(comparison.smallest_p)}",
+            "dim",
+        )
+    )
+    return Group(*parts)
+
+
+def _table(contrasts: list[Contrast], confidence: float) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("arm")
+    for column in ("value", "difference", f"{confidence:.0%} interval", "p", "w/t/l"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for c in contrasts:
+        if c.not_run is not None:
+            table.add_row(Text(c.arm), Text("not run"), "", Text(c.not_run, "yellow"), "", "")
+            continue
+        low, high = (c.interval.low, c.interval.high) if c.interval else (None, None)
+        sure = low is not None and high is not None and (low > 0 or high < 0)
+        table.add_row(
+            Text(c.arm),
+            f"{c.value:.4f}",
+            Text(f"{c.difference:+.4f}", "bold" if sure else ""),
+            "" if low is None else f"[{low:+.4f}, {high:+.4f}]",
+            p_value(c.p),
+            f"{c.wins}/{c.ties}/{c.losses}",
+        )
+    return table
+
 
 USUAL_MEASURES = ("nDCG@10", "R@10")
 

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from rankblend.cli.compare import comparison_report
 from rankblend.cli.console import output
-from rankblend.cli.kept import read_results
-from rankblend.cli.replaying import ledger_says
+from rankblend.cli.replaying import ledger_says, read_results
 from rankblend.experiment.inference import compare
 
 __all__ = ["report"]

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.visible import visible
+from rankblend.cli.console import visible
 from rankblend.recall import Match, Recall
-from rankblend.relevance.composers import node_inputs
+from rankblend.relevance import node_inputs
 
 __all__ = ["recall_table", "scored_signals", "signal_bar"]
 

@@ -8,7 +8,6 @@ memories nobody has used yet, memories that are no node of the graph.
 
 from __future__ import annotations
 
-from rankblend.demo.memory import ASKED_AT, QUESTION, SCOPE, open_demo
-from rankblend.demo.track_record import TrackRecord
+from rankblend.demo._shop import ASKED_AT, QUESTION, SCOPE, TrackRecord, open_demo
 
 __all__ = ["ASKED_AT", "QUESTION", "SCOPE", "TrackRecord", "open_demo"]

@@ -17,18 +17,18 @@ cannot be used. `identity` is what a memory stores to notice another embedder.
 
 from __future__ import annotations
 
-from rankblend.embedders.checked import Embedded, checked, identity, is_blank
-from rankblend.embedders.endpoint import EndpointEmbedder, openai
-from rankblend.embedders.function import FunctionEmbedder, from_callable
-from rankblend.embedders.onnx_model import OnnxEmbedder, onnx
-from rankblend.embedders.protocol import (
+from rankblend.embedders._endpoint import EndpointEmbedder, openai
+from rankblend.embedders._function import FunctionEmbedder, from_callable
+from rankblend.embedders._gate import Embedded, checked, identity, is_blank
+from rankblend.embedders._onnx_model import OnnxEmbedder, onnx
+from rankblend.embedders._protocol import (
     Embedder,
     SupportsIdentity,
     embedder_dimension,
     embedder_name,
 )
-from rankblend.embedders.sentences import SentenceTransformersEmbedder, sentence_transformers
-from rankblend.embedders.static import WordLlamaEmbedder, wordllama
+from rankblend.embedders._sentences import SentenceTransformersEmbedder, sentence_transformers
+from rankblend.embedders._static import WordLlamaEmbedder, wordllama
 
 __all__ = [
     "Embedded",

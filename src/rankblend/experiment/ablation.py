@@ -38,7 +38,7 @@ from rankblend.experiment.shapley import Shapley, shapley_values
 from rankblend.experiment.slices import compare_slices
 from rankblend.profiles import RankingProfile
 from rankblend.recall import Reranker
-from rankblend.relevance.missing import Neutral, Renormalize, Require, Shrink, Zero
+from rankblend.relevance import Neutral, Renormalize, Require, Shrink, Zero
 
 __all__ = ["PLANS", "Ablation", "ablate"]
 

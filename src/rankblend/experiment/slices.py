@@ -8,18 +8,18 @@ import numpy as np
 from attrs import frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.experiment.inference import Contrast, sign_flip_test
-from rankblend.experiment.inference.compare import (
+from rankblend.experiment.inference import (
+    Contrast,
     Differences,
     contrasts_not_run,
     describe,
+    sign_flip_test,
     with_p,
 )
-from rankblend.experiment.plans.edit import scored_signals
+from rankblend.experiment.plans import scored_signals
 from rankblend.experiment.results import Results
 from rankblend.profiles import RankingProfile
-from rankblend.recall.candidates import Candidates
-from rankblend.recall.derive import derive
+from rankblend.recall import Candidates, derive
 
 __all__ = ["Slice", "compare_slices", "presence_pattern", "presence_patterns"]
 

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
-from rankblend.profiles.canonical import canonical_hash, canonical_json
-from rankblend.profiles.identity import signal_schema_hash
-from rankblend.profiles.profile import RankingProfile
-from rankblend.profiles.recipe import Floor, Floors, Pool, Select, SignalRecipe
-from rankblend.profiles.registry import PLUGIN_GROUP, load_profile, profile_names, read_profile
-from rankblend.profiles.tree import Row
-from rankblend.profiles.write import dump_profile
+from rankblend.profiles._canonical import canonical_hash, canonical_json, signal_schema_hash
+from rankblend.profiles._profile import RankingProfile
+from rankblend.profiles._recipe import (
+    Floor,
+    Floors,
+    Pool,
+    Select,
+    SignalRecipe,
+    inputs_first,
+    reachable,
+)
+from rankblend.profiles._registry import PLUGIN_GROUP, load_profile, profile_names, read_profile
+from rankblend.profiles._tree import Row, plain_profile
+from rankblend.profiles._write import dump_profile
 
 __all__ = [
     "PLUGIN_GROUP",

@@ -17,9 +17,33 @@
 
 from __future__ import annotations
 
-from rankblend.reasonlets.capture import Capture, Outcome, Provenance
-from rankblend.reasonlets.drawing import draw_graph, mermaid_text
-from rankblend.reasonlets.errors import (
+from rankblend.reasonlets._advisors import (
+    CaptureGuard,
+    Down,
+    ExtractedIntent,
+    GuardVerdict,
+    IntentExtractor,
+    Judgement,
+    Refused,
+    RunEvaluator,
+    Said,
+    answer_of,
+    consult,
+    is_async,
+)
+from rankblend.reasonlets._capture import Capture, Outcome, Provenance
+from rankblend.reasonlets._checks import (
+    MAX_NAME,
+    MAX_REFERENCE,
+    bool_problems,
+    read_duration,
+    read_scope,
+    scope_problems,
+    text_problems,
+    unit_problems,
+)
+from rankblend.reasonlets._drawing import draw_graph, mermaid_text
+from rankblend.reasonlets._errors import (
     CaptureBlockedError,
     ReasonletAdapterError,
     ReasonletConflictError,
@@ -27,20 +51,14 @@ from rankblend.reasonlets.errors import (
     ReasonletNotFoundError,
     ReasonletUnavailableError,
     ReasonletValidationError,
+    raise_invalid,
 )
-from rankblend.reasonlets.graph import Edge, Graph, Node, graph_schema
-from rankblend.reasonlets.memory import ReasonletMemory
-from rankblend.reasonlets.options import ReasonletOptions
-from rankblend.reasonlets.procedures import ProcedureStore
-from rankblend.reasonlets.protocols import (
-    CaptureGuard,
-    ExtractedIntent,
-    GuardVerdict,
-    IntentExtractor,
-    Judgement,
-    RunEvaluator,
-)
-from rankblend.reasonlets.reasonlet import (
+from rankblend.reasonlets._graph import Edge, Graph, Node, graph_schema
+from rankblend.reasonlets._memory import ReasonletMemory
+from rankblend.reasonlets._options import ReasonletOptions
+from rankblend.reasonlets._portable import read_entries
+from rankblend.reasonlets._procedures import ProcedureStore
+from rankblend.reasonlets._reasonlet import (
     Erased,
     Feedback,
     Metrics,
@@ -54,12 +72,9 @@ from rankblend.reasonlets.reasonlet import (
     Status,
     VerdictSource,
 )
-from rankblend.reasonlets.store import (
-    InMemoryReasonletStore,
-    ReasonletStore,
-    SqliteReasonletStore,
-)
-from rankblend.reasonlets.sync import SyncReasonletMemory
+from rankblend.reasonlets._sync import LoopThread, SyncReasonletMemory
+from rankblend.reasonlets.store import InMemoryReasonletStore, ReasonletStore, SqliteReasonletStore
+from rankblend.reasonlets.store._protocol import Counts, Draft, Entry, Run, Search
 
 __all__ = [
     "Capture",

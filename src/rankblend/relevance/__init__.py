@@ -6,44 +6,45 @@ Values, names and arrays are checked and refused with errors of `rankblend.error
 is no container where one is expected, such as a number in place of a sequence, is Python's TypeError.
 """
 
-from rankblend.relevance.blend import ScopeBlend, ScopeBlendMode
-from rankblend.relevance.composers import (
-    COMPOSERS,
-    Composer,
+from rankblend.relevance._blend import ScopeBlend, ScopeBlendMode
+from rankblend.relevance._combiners import COMPOSERS, Composer, Option, register_composer
+from rankblend.relevance._composers import (
     Composition,
     Node,
-    Option,
     compose_table,
     node_inputs,
     node_problems,
-    register_composer,
 )
-from rankblend.relevance.cue import cue_overlap
-from rankblend.relevance.curves import (
+from rankblend.relevance._cue import cue_overlap
+from rankblend.relevance._curves import (
     CURVES,
     Curve,
     CurveParameter,
     CurveStep,
     apply_curve,
     apply_curve_details,
+    apply_steps,
+    as_signals,
     check_curve,
     is_batch_relative,
     parse_curve,
     plain_curve,
     register_curve,
 )
-from rankblend.relevance.evidence import (
+from rankblend.relevance._evidence import (
     CERTAINTY_LEVELS,
     EVIDENCE,
     MATURITY_LEVELS,
     REVIEW_LEVELS,
+    UNITS,
     Evidence,
     evidence_names,
     is_identifier,
     lookup_evidence,
     register_evidence,
 )
-from rankblend.relevance.missing import (
+from rankblend.relevance._missing import (
+    COVERAGE_TOLERANCE,
     MissingPolicy,
     Neutral,
     Override,
@@ -56,10 +57,11 @@ from rankblend.relevance.missing import (
     parse_override,
     plain_missing,
 )
-from rankblend.relevance.order import rank_order
-from rankblend.relevance.scope import MAX_LEVELS, Scope, ScopeLevel
-from rankblend.relevance.signals import STANDARD_SIGNALS, RelevanceSignals, SignalTable
-from rankblend.relevance.weights import RelevanceWeights
+from rankblend.relevance._order import rank_order
+from rankblend.relevance._scope import MAX_LEVELS, Scope, ScopeLevel
+from rankblend.relevance._signals import STANDARD_SIGNALS, RelevanceSignals, SignalTable
+from rankblend.relevance._values import checked_signal, is_number, named, real_number, shown
+from rankblend.relevance._weights import RelevanceWeights
 
 __all__ = [
     "CERTAINTY_LEVELS",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rankblend.rerank.admission import (
+from rankblend.rerank._admission import (
     Admission,
     AdmissionDecision,
     AdmissionRequest,
     StaticAdmission,
 )
-from rankblend.rerank.evidence import EvidencePolicy, FamilyEffect, ReleaseEvidence
-from rankblend.rerank.ledger import EvidenceAdmission, EvidenceLedger, LedgerEntry
-from rankblend.rerank.reranker import RERANKER, RelevanceReranker, admission_request
+from rankblend.rerank._releases import EvidenceAdmission, EvidenceLedger, LedgerEntry
+from rankblend.rerank._reranker import RERANKER, RelevanceReranker, admission_request
+from rankblend.rerank._trial import EvidencePolicy, FamilyEffect, ReleaseEvidence
 
 __all__ = [
     "RERANKER",

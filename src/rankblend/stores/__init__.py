@@ -1,1 +1,43 @@
-"""Stores: what they promise, and those that ship."""
+"""Stores: what answers a recall, what stores share, and the contract between them."""
+
+from rankblend.stores._layers import DEFAULT_LAYERS, LayerPolicy, LayerVisibility, layer_policy
+from rankblend.stores._protocol import (
+    Observation,
+    Reach,
+    Reason,
+    Seed,
+    Statistics,
+    Store,
+    StoreQuery,
+    SupportsBatch,
+    SupportsSeeds,
+    SupportsWrite,
+)
+from rankblend.stores._record import Edge, Key, Keys, Link, Record
+from rankblend.stores._rows import NumberedIds, ScopedRows, latest
+from rankblend.stores._signal_store import SignalStore, SupportsPresent
+from rankblend.stores._unit_vectors import as_unit, lengths, to_unit
+
+__all__ = [
+    "DEFAULT_LAYERS",
+    "Edge",
+    "Key",
+    "Keys",
+    "LayerPolicy",
+    "LayerVisibility",
+    "Link",
+    "Observation",
+    "Reach",
+    "Reason",
+    "Record",
+    "Seed",
+    "SignalStore",
+    "Statistics",
+    "Store",
+    "StoreQuery",
+    "SupportsBatch",
+    "SupportsPresent",
+    "SupportsSeeds",
+    "SupportsWrite",
+    "layer_policy",
+]

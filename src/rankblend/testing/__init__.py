@@ -24,11 +24,11 @@ from rankblend.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from rankblend.testing import strategies
-    from rankblend.testing.embedding import EmbedderConformance, hashed_embedder
-    from rankblend.testing.reasonlets import ReasonletStoreConformance
-    from rankblend.testing.reference import ReferenceStore
-    from rankblend.testing.running import Outcome, run_conformance
-    from rankblend.testing.stores import SignalStoreConformance, StoreConformance
+    from rankblend.testing._embedding import EmbedderConformance, hashed_embedder
+    from rankblend.testing._guard import Outcome, run_conformance
+    from rankblend.testing._reasonlets import ReasonletStoreConformance
+    from rankblend.testing._reference import ReferenceStore
+    from rankblend.testing._stores import SignalStoreConformance, StoreConformance
 
 __all__ = [
     "EmbedderConformance",
@@ -43,30 +43,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EmbedderConformance": "embedding",
-    "Outcome": "running",
-    "ReasonletStoreConformance": "reasonlets",
-    "ReferenceStore": "reference",
-    "SignalStoreConformance": "stores",
-    "StoreConformance": "stores",
-    "hashed_embedder": "embedding",
-    "run_conformance": "running",
+    "EmbedderConformance": "_embedding",
+    "Outcome": "_guard",
+    "ReasonletStoreConformance": "_reasonlets",
+    "ReferenceStore": "_reference",
+    "SignalStoreConformance": "_stores",
+    "StoreConformance": "_stores",
+    "hashed_embedder": "_embedding",
+    "run_conformance": "_guard",
     "strategies": "strategies",
 }
 # Their assert statements are rewritten by pytest, so that a failure shows the values compared.
 _ASSERTING = (
-    "contract",
-    "embedding",
-    "machine",
-    "proposing",
-    "reasonlet_contract",
-    "reasonlet_lifecycle",
-    "reasonlet_machine",
-    "reasonlet_subject",
-    "reasonlets",
-    "seeing",
-    "subject",
-    "writing",
+    "_contract",
+    "_embedding",
+    "_machine",
+    "_proposing",
+    "_reasonlet_machine",
+    "_reasonlets",
+    "_seeing",
+    "_subject",
+    "_writing",
 )
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Link, Reach, Record, Seed, Statistics, StoreQuery
-from rankblend.testing.worlds import CUE, NOW, unit_vector
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Link, Reach, Record, Seed, Statistics, StoreQuery
+from rankblend.testing._worlds import CUE, NOW, unit_vector
 
 __all__ = ["ids", "keys", "names", "queries", "records", "scopes", "texts", "vectors"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from chat_world import REPLY, SCOPE, Emitted, OtherMemory, embed, said, user
 
-from rankblend.adapters.blocking import BlockingPipeline
+from rankblend.adapters._blocking import BlockingPipeline
 from rankblend.chat import CaptureQueue, ChatEvaluator, ChatOptions
 from rankblend.reasonlets import ReasonletMemory
 

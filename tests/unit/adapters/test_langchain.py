@@ -38,13 +38,13 @@ from langgraph.types import Command, interrupt
 from pydantic import Field
 
 from rankblend import Memory
+from rankblend.adapters import langchain as middleware_module
 from rankblend.adapters.langchain import (
     MemoryRetriever,
     ProcedureMiddleware,
     find_procedure_tool,
+    plain_message,
 )
-from rankblend.adapters.langchain import middleware as middleware_module
-from rankblend.adapters.langchain.messages import plain_message
 from rankblend.chat import CaptureQueue, ChatOptions, FindProcedure
 from rankblend.reasonlets import ReasonletMemory, ReasonletValidationError
 

@@ -30,7 +30,7 @@ from model_server import ModelServer
 
 from rankblend.adapters.openai import AsyncReasonletOpenAI, ReasonletOpenAI, plain_messages
 from rankblend.chat import CaptureQueue, ChatOptions
-from rankblend.chat.pipeline import bypassed
+from rankblend.chat._pipeline import bypassed
 from rankblend.reasonlets import ReasonletMemory, ReasonletValidationError
 
 Telemetry = Callable[[], Emitted]

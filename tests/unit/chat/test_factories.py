@@ -13,11 +13,7 @@ from chat_world import REPLY, SCOPE, Captured, Emitted, Model, OtherMemory, embe
 
 from rankblend import Memory
 from rankblend.chat import CaptureQueue, ChatOptions, FindProcedure, ReasonletChat
-from rankblend.reasonlets import (
-    ReasonletMemory,
-    ReasonletValidationError,
-    SyncReasonletMemory,
-)
+from rankblend.reasonlets import ReasonletMemory, ReasonletValidationError, SyncReasonletMemory
 
 Telemetry = Callable[[], Emitted]
 

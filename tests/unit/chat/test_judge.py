@@ -28,7 +28,7 @@ from rankblend.chat import (
     ReasonletChat,
     transcript_to_capture,
 )
-from rankblend.chat.pipeline import is_bypassed
+from rankblend.chat._pipeline import is_bypassed
 from rankblend.reasonlets import (
     ReasonletMemory,
     ReasonletNotFoundError,

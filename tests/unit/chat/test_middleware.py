@@ -38,7 +38,7 @@ from rankblend.reasonlets import (
     ReasonletOptions,
     ReasonletValidationError,
 )
-from rankblend.relevance.blend import ScopeBlend, ScopeBlendMode
+from rankblend.relevance import ScopeBlend, ScopeBlendMode
 
 Telemetry = Callable[[], Emitted]
 SYSTEM = {"role": "system", "content": "Be kind."}

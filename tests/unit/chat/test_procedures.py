@@ -8,7 +8,7 @@ import json
 from chat_world import QUESTION, SCOPE, embed
 
 from rankblend.chat import describe_match, matches_as_json
-from rankblend.chat.procedures import steps_of
+from rankblend.chat._offer import steps_of
 from rankblend.reasonlets import (
     Capture,
     Edge,

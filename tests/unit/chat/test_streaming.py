@@ -11,7 +11,7 @@ import pytest
 from chat_world import REPLY, SCOPE, Captured, Emitted, Model, embed, pieces, remember, steps, user
 
 from rankblend.chat import ChatOptions, ReasonletChat
-from rankblend.chat.streaming import MessageAssembler
+from rankblend.chat._streaming import MessageAssembler
 from rankblend.reasonlets import ReasonletMemory
 
 Telemetry = Callable[[], Emitted]

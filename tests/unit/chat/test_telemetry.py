@@ -36,7 +36,7 @@ from rankblend.reasonlets import (
     ReasonletMemory,
     ReasonletUnavailableError,
 )
-from rankblend.reasonlets.errors import CODES
+from rankblend.reasonlets._errors import CODES
 from rankblend.telemetry import EventCounter, Operation
 
 Row = tuple[str, str, str, str]  # kind and unit, name, tag, value

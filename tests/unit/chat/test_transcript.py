@@ -20,7 +20,7 @@ from chat_world import (
 )
 
 from rankblend.chat import NoQuestionError, NoToolCallsError, transcript_to_capture
-from rankblend.chat.transcript import ends_in_unanswered_call, name_of
+from rankblend.chat._transcript import ends_in_unanswered_call, name_of
 from rankblend.reasonlets import ReasonletValidationError
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from rankblend.demo import QUESTION, SCOPE, TrackRecord, open_demo
 from rankblend.profiles import profile_names
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reach, Reason, Record, StoreQuery
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reach, Reason, Record, StoreQuery
 
 SECTIONS = (
     r"why #\d+ stands there",

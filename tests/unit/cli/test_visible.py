@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from rankblend.cli.console import output
-from rankblend.cli.visible import escaped, visible
+from rankblend.cli.console import escaped, output, visible
 from rankblend.recall import Memory
 
 SCOPE = "tenant:acme"

@@ -111,7 +111,7 @@ def test_onnx_when_files_are_missing_then_all_are_named(tmp_path: Path) -> None:
 def test_onnx_when_a_package_is_missing_then_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str
 ) -> None:
-    from rankblend.embedders import onnx_model
+    from rankblend.embedders import _onnx_model as onnx_model
 
     file = tmp_path / "file"
     file.write_bytes(b"")

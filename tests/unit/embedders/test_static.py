@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rankblend.embedders import checked, identity, wordllama
-from rankblend.embedders.static import _batches
+from rankblend.embedders._static import _batches
 from rankblend.errors import InvalidArgumentError, MissingDependencyError
 
 needs_model = pytest.mark.skipif(
@@ -49,7 +49,7 @@ def test_wordllama_when_the_batch_changes_then_a_vector_does_not() -> None:
 def test_wordllama_when_the_network_is_cut_then_it_loads_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from rankblend.embedders import static
+    from rankblend.embedders import _static as static
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("went to the network")

@@ -8,7 +8,7 @@ import pytest
 
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.experiment.datasets import load_bfcl, load_dataset, load_locomo, load_musique
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 
 def test_locomo_has_the_published_counts(shared):

@@ -10,8 +10,7 @@ import pytest
 
 from rankblend.errors import HeldOutSpentError, InvalidArgumentError, LedgerError
 from rankblend.experiment.inference import compare
-from rankblend.experiment.ledger import Ledger
-from rankblend.experiment.query_set import QuerySet, split_clusters
+from rankblend.experiment.ledger import Ledger, QuerySet, split_clusters
 from rankblend.experiment.results import Results
 
 

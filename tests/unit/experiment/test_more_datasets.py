@@ -19,7 +19,7 @@ from rankblend.experiment.datasets import (
     read_run,
     write_run,
 )
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 
 def test_tau2_banking_has_the_published_counts(shared):

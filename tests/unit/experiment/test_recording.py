@@ -12,14 +12,12 @@ from attrs import evolve
 import rankblend as rb
 from rankblend.errors import InvalidArgumentError, RecordingError, StoreFailedError
 from rankblend.experiment.datasets import Dataset, JudgedQuery
-from rankblend.experiment.plans.regime import Unheld
+from rankblend.experiment.plans import Unheld
 from rankblend.experiment.recording import Manifest, Recording, record
-from rankblend.experiment.recording.unfinished import MANIFEST
-from rankblend.profiles import RankingProfile, load_profile
-from rankblend.profiles.recipe import Pool, Select, SignalRecipe
-from rankblend.relevance.composers import Node
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Observation, Reason, StoreQuery
+from rankblend.experiment.recording._unfinished import MANIFEST
+from rankblend.profiles import Pool, RankingProfile, Select, SignalRecipe, load_profile
+from rankblend.relevance import Node, Scope
+from rankblend.stores import Observation, Reason, StoreQuery
 from rankblend.testing import hashed_embedder
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

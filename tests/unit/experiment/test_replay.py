@@ -18,15 +18,20 @@ from rankblend.errors import (
 )
 from rankblend.experiment.datasets import Dataset, JudgedQuery
 from rankblend.experiment.measures import Judgments, measure_rankings
-from rankblend.experiment.plans.plan import Arm, Plan
+from rankblend.experiment.plans import Arm, Plan
 from rankblend.experiment.recording import Recording, record
 from rankblend.experiment.replay import replay
 from rankblend.experiment.results import Results
-from rankblend.profiles import RankingProfile, load_profile, profile_names
-from rankblend.profiles.recipe import Floors, Pool, SignalRecipe
+from rankblend.profiles import (
+    Floors,
+    Pool,
+    RankingProfile,
+    SignalRecipe,
+    load_profile,
+    profile_names,
+)
 from rankblend.recall import Serving
-from rankblend.relevance.composers import Node
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Node, Scope
 from rankblend.testing import hashed_embedder
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -5,25 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankblend.experiment.plans.plan import Arm
-from rankblend.experiment.recording.pools import Demand
-from rankblend.experiment.replay import ranks
-from rankblend.experiment.replay.arms import Run
-from rankblend.experiment.replay.batches import WeightBatch, batches
-from rankblend.experiment.replay.scores import Workspace, error_bound, exact_scores, quotients
-from rankblend.experiment.replay.stacks import stacked
-from rankblend.experiment.replay.tables import QueryTable
-from rankblend.profiles import RankingProfile
-from rankblend.profiles.recipe import Floors, SignalRecipe
-from rankblend.relevance.composers import Node
-from rankblend.relevance.missing import (
-    MissingPolicy,
-    Neutral,
-    Renormalize,
-    Require,
-    Shrink,
-    Zero,
-)
+from rankblend.experiment.plans import Arm
+from rankblend.experiment.recording._pools import Demand
+from rankblend.experiment.replay import _blocks as ranks
+from rankblend.experiment.replay._arms import Run
+from rankblend.experiment.replay._batches import WeightBatch, batches
+from rankblend.experiment.replay._blocks import Workspace, error_bound, exact_scores, quotients
+from rankblend.experiment.replay._stacks import stacked
+from rankblend.experiment.replay._tables import QueryTable
+from rankblend.profiles import Floors, RankingProfile, SignalRecipe
+from rankblend.relevance import MissingPolicy, Neutral, Node, Renormalize, Require, Shrink, Zero
 
 NAMES = ("salience", "confidence", "review")
 

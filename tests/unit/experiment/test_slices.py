@@ -10,9 +10,9 @@ from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import compare
 from rankblend.experiment.results import Results
 from rankblend.experiment.slices import compare_slices, presence_pattern, presence_patterns
-from rankblend.recall.candidates import Candidates, EvidenceColumn
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reason
+from rankblend.recall import Candidates, EvidenceColumn
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reason
 
 
 def make_results(rng, *, queries=60, not_run=None):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.profiles.canonical import canonical_hash, canonical_json
+from rankblend.profiles import canonical_hash, canonical_json
 
 # RFC 8785, appendix B: IEEE doubles as hex and their text.
 RFC_NUMBERS = [

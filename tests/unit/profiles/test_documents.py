@@ -9,7 +9,7 @@ import pytest
 
 from rankblend.errors import ProfileError
 from rankblend.profiles import load_profile, read_profile
-from rankblend.profiles.documents import MAX_BYTES, document_from_file
+from rankblend.profiles._documents import MAX_BYTES, document_from_file
 
 MINIMAL = '[signals.a]\nevidence = "salience"\n[score]\nof = ["a"]\n'
 

@@ -8,7 +8,7 @@ import pytest
 
 from rankblend.errors import ProfileError
 from rankblend.profiles import RankingProfile, load_profile, read_profile
-from rankblend.profiles.extend import MAX_ANCESTRY
+from rankblend.profiles._extend import MAX_ANCESTRY
 
 SIGNALS = """
 [signals.a]

@@ -19,9 +19,7 @@ from rankblend.profiles import (
     load_profile,
     read_profile,
 )
-from rankblend.relevance.composers import Node
-from rankblend.relevance.curves import CurveStep
-from rankblend.relevance.evidence import Evidence
+from rankblend.relevance import CurveStep, Evidence, Node
 
 SIGNALS = {
     "a": SignalRecipe(("salience",)),

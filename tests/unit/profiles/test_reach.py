@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rankblend.profiles.reach import depth_of, find_circles, inputs_first, reachable
-from rankblend.profiles.recipe import SignalRecipe
-from rankblend.relevance.composers import Node
+from rankblend.profiles import SignalRecipe
+from rankblend.profiles._recipe import depth_of, find_circles, inputs_first, reachable
+from rankblend.relevance import Node
 
 
 def test_reachable_when_nodes_and_signals_nest_then_finds_all_and_nothing_else() -> None:

@@ -6,11 +6,17 @@ import pytest
 
 from rankblend.errors import ProfileError
 from rankblend.profiles import Floor, Pool, RankingProfile, Select, SignalRecipe, read_profile
-from rankblend.relevance.blend import ScopeBlendMode
-from rankblend.relevance.composers import Node
-from rankblend.relevance.curves import CurveStep
-from rankblend.relevance.evidence import Evidence
-from rankblend.relevance.missing import Neutral, Require, Required, Shrink, Zero
+from rankblend.relevance import (
+    CurveStep,
+    Evidence,
+    Neutral,
+    Node,
+    Require,
+    Required,
+    ScopeBlendMode,
+    Shrink,
+    Zero,
+)
 
 BASE = """
 [signals.a]

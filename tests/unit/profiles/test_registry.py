@@ -16,7 +16,8 @@ from rankblend.errors import (
     ProfileError,
     UnknownNameError,
 )
-from rankblend.profiles import load_profile, profile_names, read_profile, registry
+from rankblend.profiles import _registry as registry
+from rankblend.profiles import load_profile, profile_names, read_profile
 
 TEXT = '[signals.a]\nevidence = "salience"\n[score]\nof = ["a"]\n'
 READY = read_profile(TEXT, name="ready")

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from rankblend.profiles import dump_profile, load_profile, profile_names, read_profile
-from rankblend.relevance.evidence import Evidence
+from rankblend.relevance import Evidence
 
 
 @pytest.mark.parametrize("name", profile_names())

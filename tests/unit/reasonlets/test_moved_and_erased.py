@@ -37,8 +37,8 @@ from rankblend.reasonlets import (
     SqliteReasonletStore,
     SyncReasonletMemory,
 )
-from rankblend.reasonlets.identifiers import is_id, next_id
-from rankblend.reasonlets.sync import LoopThread
+from rankblend.reasonlets._identifiers import is_id, next_id
+from rankblend.reasonlets._sync import LoopThread
 
 SCOPE = "tenant:acme"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -20,7 +20,7 @@ from rankblend.reasonlets import (
     SqliteReasonletStore,
     SyncReasonletMemory,
 )
-from rankblend.stores.protocol import Reason
+from rankblend.stores import Reason
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 VECTORS = {"refund an order": [1.0, 0.2], "reset a password": [0.1, 1.0]}

@@ -39,8 +39,7 @@ from rankblend.reasonlets import (
     VerdictSource,
 )
 from rankblend.reasonlets.store import Search
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope, ScopeBlend
 
 SCOPE = "tenant:acme"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rankblend as rb
-from rankblend.stores.protocol import Key, Observation, Reason, Record, StoreQuery
+from rankblend.stores import Key, Observation, Reason, Record, StoreQuery
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

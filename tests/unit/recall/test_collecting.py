@@ -9,7 +9,7 @@ import pytest
 
 import rankblend as rb
 from rankblend.errors import InvalidArgumentError
-from rankblend.recall.collecting import collecting_seldom
+from rankblend.recall._write import collecting_seldom
 
 USUAL = (700, 7, 5)
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from rankblend.errors import MemoryContractError
-from rankblend.recall.asking import Outcome
-from rankblend.recall.columns import read_column
-from rankblend.stores.protocol import Observation
-from rankblend.stores.signal_store import SignalStore
+from rankblend.recall._ask import Outcome
+from rankblend.recall._candidates import read_column
+from rankblend.stores import Observation, SignalStore
 
 STORE = SignalStore("votes", lambda _: {}, emits=("liked_test",))
 

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 import rankblend as rb
 from rankblend.errors import InvalidArgumentError
-from rankblend.profiles.recipe import Select, SignalRecipe
+from rankblend.profiles import Select, SignalRecipe
 from rankblend.recall import Candidates, EvidenceColumn, rank_candidates
-from rankblend.recall.compare import smallest_swap
-from rankblend.relevance.missing import Neutral, Renormalize, Shrink, Zero
-from rankblend.relevance.nodes import Node
-from rankblend.stores.protocol import Key
+from rankblend.recall._moves import smallest_swap
+from rankblend.relevance import Neutral, Node, Renormalize, Shrink, Zero
+from rankblend.stores import Key
 from rankblend.testing import hashed_embedder
 
 Open = Callable[..., rb.Memory]

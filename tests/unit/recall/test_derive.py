@@ -9,11 +9,10 @@ import pytest
 
 from rankblend.errors import InvalidArgumentError, MemoryContractError
 from rankblend.profiles import RankingProfile, load_profile, read_profile
-from rankblend.recall.candidates import Candidates, EvidenceColumn
-from rankblend.recall.derive import derive
-from rankblend.recall.ranking import rank_candidates
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reason
+from rankblend.recall import Candidates, EvidenceColumn, rank_candidates
+from rankblend.recall._derive import derive
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reason
 
 TENANT = Scope.parse("tenant:acme")
 

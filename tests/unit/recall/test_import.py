@@ -228,7 +228,7 @@ def test_remember_when_the_write_is_refused_then_no_embedder_is_noted(tmp_path: 
 def test_remember_many_when_the_catalog_finds_the_problem_then_the_item_is_named(
     memory: rb.Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankblend.recall.items._MANY_USES", 2**40)  # let one through
+    monkeypatch.setattr("rankblend.recall._items._MANY_USES", 2**40)  # let one through
     item = {"text": "a", "scope": USER, "uses": 2**31}
     with pytest.raises(InvalidArgumentError, match=r"^items\[1\]\.uses: expected a count"):
         memory.remember_many([{"text": "a", "scope": USER}, item])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankblend.recall.pool import PooledFrom, join_proposals, seeds_from
-from rankblend.stores.protocol import Seed
+from rankblend.recall._pool import PooledFrom, join_proposals, seeds_from
+from rankblend.stores import Seed
 
 
 def test_join_when_levels_and_stores_take_turns_then_nearest_first_and_stores_by_name() -> None:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import rankblend as rb
-from rankblend.recall import arguments
-from rankblend.recall.arguments import Problems
+from rankblend.recall import _arguments as arguments
+from rankblend.recall._arguments import Problems
+from rankblend.stores import Edge, Key, Record
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
-from rankblend.stores.protocol import Edge, Key, Record
 from rankblend.stores.vectors import VectorStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -131,7 +131,7 @@ def test_open_when_filling_the_graph_is_interrupted_then_the_next_question_fills
 
     with opened(path) as memory:
         with monkeypatch.context() as patched:
-            patched.setattr("rankblend.stores.graph.tables.GraphTables.add_edges", interrupted)
+            patched.setattr("rankblend.stores.graph._tables.GraphTables.add_edges", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 memory.recall("refund", scope=USER)
         answers = said(memory)

@@ -13,11 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rankblend as rb
-from rankblend.errors import (
-    InvalidArgumentError,
-    MemoryNotFoundError,
-    ScopeMismatchError,
-)
+from rankblend.errors import InvalidArgumentError, MemoryNotFoundError, ScopeMismatchError
 from rankblend.recall import read_lines
 
 Open = Callable[..., rb.Memory]

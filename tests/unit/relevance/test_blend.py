@@ -10,7 +10,7 @@ import pytest
 from attrs.exceptions import FrozenInstanceError
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, MemoryContractError
-from rankblend.relevance.blend import ScopeBlend, ScopeBlendMode
+from rankblend.relevance import ScopeBlend, ScopeBlendMode
 
 MODES = list(ScopeBlendMode)
 

@@ -9,27 +9,26 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, InvalidSignalError
-from rankblend.relevance.composers import (
+from rankblend.relevance import (
     COMPOSERS,
     Composer,
     Composition,
-    Node,
-    Option,
-    compose_table,
-    node_inputs,
-    register_composer,
-)
-from rankblend.relevance.missing import (
     MissingPolicy,
     Neutral,
+    Node,
+    Option,
     Override,
+    RelevanceSignals,
     Renormalize,
     Require,
     Required,
     Shrink,
+    SignalTable,
     Zero,
+    compose_table,
+    node_inputs,
+    register_composer,
 )
-from rankblend.relevance.signals import RelevanceSignals, SignalTable
 
 NAN = math.nan
 

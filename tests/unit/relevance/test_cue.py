@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankblend.relevance.cue import cue_overlap
+from rankblend.relevance import cue_overlap
 
 
 @pytest.mark.parametrize(

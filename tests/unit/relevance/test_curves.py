@@ -12,12 +12,13 @@ from attrs.exceptions import FrozenInstanceError
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError
 from rankblend.kernels import curves as kernels
-from rankblend.relevance import curves as module
-from rankblend.relevance.curves import (
+from rankblend.relevance import (
     CURVES,
+    EVIDENCE,
     Curve,
     CurveParameter,
     CurveStep,
+    Evidence,
     apply_curve,
     apply_curve_details,
     check_curve,
@@ -26,7 +27,7 @@ from rankblend.relevance.curves import (
     plain_curve,
     register_curve,
 )
-from rankblend.relevance.evidence import EVIDENCE, Evidence
+from rankblend.relevance import _curves as module
 
 NAN, INF = math.nan, math.inf
 COUNTS = [EVIDENCE[name] for name in ("runs", "successes", "judged_runs", "judged_successes")]

@@ -8,8 +8,7 @@ import pytest
 from attrs.exceptions import FrozenInstanceError
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance import evidence as module
-from rankblend.relevance.evidence import (
+from rankblend.relevance import (
     CERTAINTY_LEVELS,
     EVIDENCE,
     MATURITY_LEVELS,
@@ -20,6 +19,7 @@ from rankblend.relevance.evidence import (
     lookup_evidence,
     register_evidence,
 )
+from rankblend.relevance import _evidence as module
 
 
 @pytest.fixture(autouse=True)

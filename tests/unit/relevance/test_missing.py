@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.missing import (
+from rankblend.relevance import (
     MissingPolicy,
     Neutral,
     Override,

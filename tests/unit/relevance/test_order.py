@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError
-from rankblend.relevance.blend import ScopeBlend
-from rankblend.relevance.order import rank_order
+from rankblend.relevance import ScopeBlend, rank_order
 
 NAN = math.nan
 

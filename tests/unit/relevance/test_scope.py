@@ -8,7 +8,7 @@ import pytest
 from attrs.exceptions import FrozenInstanceError
 
 from rankblend.errors import InvalidScopeError
-from rankblend.relevance.scope import MAX_LEVELS, Scope, ScopeLevel
+from rankblend.relevance import MAX_LEVELS, Scope, ScopeLevel
 
 SESSION = Scope.parse("tenant:acme/user:7/session:9")
 

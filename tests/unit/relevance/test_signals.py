@@ -11,8 +11,8 @@ import pytest
 from attrs.exceptions import FrozenInstanceError
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, InvalidSignalError
-from rankblend.relevance.signals import STANDARD_SIGNALS, RelevanceSignals, SignalTable
-from rankblend.relevance.values import checked_signal, real_number, shown
+from rankblend.relevance import STANDARD_SIGNALS, RelevanceSignals, SignalTable
+from rankblend.relevance._values import checked_signal, real_number, shown
 
 NAN = math.nan
 

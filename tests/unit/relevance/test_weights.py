@@ -14,8 +14,8 @@ from rankblend.errors import (
     InvalidSignalError,
     InvalidWeightError,
 )
-from rankblend.relevance.signals import RelevanceSignals, SignalTable
-from rankblend.relevance.weights import RelevanceWeights, checked_weights
+from rankblend.relevance import RelevanceSignals, RelevanceWeights, SignalTable
+from rankblend.relevance._weights import checked_weights
 
 DEFAULTS = {"cue": 1.0, "salience": 0.5, "recency": 0.3, "frequency": 0.2, "proximity": 0.2}
 

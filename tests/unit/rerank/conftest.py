@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 
 import rankblend as rb
-from rankblend.rerank import (
-    EvidenceLedger,
-    ReleaseEvidence,
-    admission_request,
-)
+from rankblend.rerank import EvidenceLedger, ReleaseEvidence, admission_request
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SCOPE = "tenant:acme"

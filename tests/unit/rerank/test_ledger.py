@@ -10,12 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from rankblend.errors import EvidenceError, InvalidArgumentError
-from rankblend.rerank import (
-    EvidenceLedger,
-    EvidencePolicy,
-    FamilyEffect,
-    ReleaseEvidence,
-)
+from rankblend.rerank import EvidenceLedger, EvidencePolicy, FamilyEffect, ReleaseEvidence
 
 
 def test_evidence_comes_back_as_it_was_written(ledger, evidence_for, profile):

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Link, Reason, Record, Seed, StoreQuery
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.protocol import Key, Link, Reason, Record, Seed, StoreQuery
 
 ACME = Scope.parse("tenant:acme")
 USER = Scope.parse("tenant:acme/user:7")

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankblend.relevance.evidence import lookup_evidence
-from rankblend.relevance.scope import Scope
-from rankblend.stores.activity import ActivityStore
-from rankblend.stores.catalog import Catalog
-from rankblend.stores.protocol import Key, Reason, Record, Store, StoreQuery
+from rankblend.relevance import Scope, lookup_evidence
+from rankblend.stores import Key, Reason, Record, Store, StoreQuery
+from rankblend.stores.catalog import ActivityStore, Catalog
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"

@@ -7,9 +7,9 @@ import stop_words as package
 
 from rankblend.errors import UnknownNameError
 from rankblend.kernels.text import tokens
-from rankblend.stores.keywords.analysis import Analysis
-from rankblend.stores.keywords.stopwords import ENGLISH, stop_words
-from rankblend.stores.keywords.vocabulary import Vocabulary
+from rankblend.stores.keywords import Analysis
+from rankblend.stores.keywords._analysis import ENGLISH, stop_words
+from rankblend.stores.keywords._index import Vocabulary
 
 
 def test_stems_of_one_verb_are_one() -> None:

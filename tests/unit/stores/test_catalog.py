@@ -18,9 +18,11 @@ from rankblend.errors import (
     InvalidArgumentError,
     StoreClosedError,
 )
-from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog import Catalog, schema, writing
-from rankblend.stores.protocol import Edge, Key, Link, Record, StoreQuery
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Key, Link, Record, StoreQuery
+from rankblend.stores.catalog import Catalog
+from rankblend.stores.catalog import _schema as schema
+from rankblend.stores.catalog import _writes as writing
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"
@@ -680,7 +682,7 @@ def column_image(catalog: Catalog) -> dict[Key, tuple[object, ...]]:
 def test_cache_when_saved_then_loaded_with_its_generation(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankblend.stores.catalog.cache._PART", 7)
+    monkeypatch.setattr("rankblend.stores.catalog._cache._PART", 7)
     assert catalog.load_cache("keywords") is None
     catalog.put([Record(A, "t")])
     catalog.save_cache("keywords", b"postings of some length")
@@ -871,7 +873,7 @@ def test_open_when_an_older_file_is_opened_then_its_memories_stay(
         catalog.put([Record(A, "old")])
     steps = (*schema.MIGRATIONS, ("CREATE TABLE added (x)",))
     monkeypatch.setattr(schema.migrate, "__defaults__", (steps,))
-    monkeypatch.setattr("rankblend.stores.catalog.database.SCHEMA_VERSION", len(steps))
+    monkeypatch.setattr("rankblend.stores.catalog._file.SCHEMA_VERSION", len(steps))
     with Catalog.open(file) as catalog:
         assert catalog.get(A).text == "old"  # type: ignore[union-attr]
     connection = sqlite3.connect(file)

@@ -9,9 +9,9 @@ import pytest
 
 from rankblend.errors import EmbedderMismatchError, InvalidArgumentError
 from rankblend.recall import Memory
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Record
 from rankblend.stores.catalog import Catalog
-from rankblend.stores.protocol import Key, Record
 
 TENANT = Scope.parse("tenant:acme")
 SECRETS = (b"xylophone", b"secret-id", b"secret-slot", b"secretlayer")

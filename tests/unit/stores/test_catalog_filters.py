@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Record, StoreQuery
 from rankblend.stores.catalog import Catalog, Filters
-from rankblend.stores.catalog.filters import metadata_value
-from rankblend.stores.protocol import Key, Record, StoreQuery
+from rankblend.stores.catalog._filters import metadata_value
 
 TENANT = Scope.parse("tenant:acme")
 QUERY = StoreQuery("", [TENANT], now=1e6)
@@ -218,7 +218,7 @@ def test_admit_when_a_memory_is_written_again_then_its_new_metadata_counts(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for directly in (10_000, 0):  # read one by one; then kept in memory
-        monkeypatch.setattr("rankblend.stores.catalog.fields._READ_DIRECTLY", directly)
+        monkeypatch.setattr("rankblend.stores.catalog._filter_fields._READ_DIRECTLY", directly)
         catalog.put([Record(Key(TENANT, "m3"), "t", at=60.0, metadata={"lang": "fr"})])
         assert admitted(catalog, {"lang": "fr"}) == ["m3"]
         catalog.put([Record(Key(TENANT, "m3"), "t", at=60.0, metadata={"lang": ["fr", "en"]})])
@@ -231,7 +231,7 @@ def test_admit_when_a_memory_is_written_again_then_its_new_metadata_counts(
 def test_admit_when_many_fields_were_asked_then_the_least_recent_are_dropped_and_read_again(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankblend.stores.catalog.fields._READ_DIRECTLY", 0)
+    monkeypatch.setattr("rankblend.stores.catalog._filter_fields._READ_DIRECTLY", 0)
     for _ in range(2):
         for n in range(20):
             assert admitted(catalog, {f"unknown{n}": 1}) == []

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.evidence import lookup_evidence
-from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog import Catalog
-from rankblend.stores.catalog_store import CatalogStore
-from rankblend.stores.protocol import Key, Reason, Record, Store, StoreQuery
+from rankblend.relevance import Scope, lookup_evidence
+from rankblend.stores import Key, Reason, Record, Store, StoreQuery
+from rankblend.stores.catalog import Catalog, CatalogStore
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"

@@ -12,15 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.scope import Scope
-from rankblend.stores.catalog import Catalog, Filters
-from rankblend.stores.layers import (
+from rankblend.relevance import Scope
+from rankblend.stores import (
     DEFAULT_LAYERS,
+    Key,
     LayerPolicy,
     LayerVisibility,
+    Reach,
+    Record,
+    StoreQuery,
     layer_policy,
 )
-from rankblend.stores.protocol import Key, Reach, Record, StoreQuery
+from rankblend.stores.catalog import Catalog, Filters
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"

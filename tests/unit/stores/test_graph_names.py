@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankblend.stores.graph.names import NameIndex, name_words
+from rankblend.stores.graph._names import NameIndex, name_words
 
 
 def found(text: str, names: list[str], unusable: tuple[str, ...] = ()) -> list[str]:

@@ -11,9 +11,9 @@ from attrs import evolve
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Memory
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Key, Link, Record, Seed, StoreQuery
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.protocol import Edge, Key, Link, Record, Seed, StoreQuery
 
 ACME = Scope.parse("tenant:acme")
 USER = Scope.parse("tenant:acme/user:7")
@@ -138,7 +138,7 @@ def test_attributes_when_edges_are_replaced_or_rows_compacted_then_they_follow(
     graph.add_node("lonely", mood="blue")
     store.add_networkx(graph, scope=ACME)
     store.add_edges([Edge(ACME, "a", "b")])  # a new edge, without the old one's attributes
-    monkeypatch.setattr("rankblend.stores.graph.tables._COMPACT_FROM", 0)
+    monkeypatch.setattr("rankblend.stores.graph._tables._COMPACT_FROM", 0)
     for weight in (0.1, 0.2, 0.3, 0.4, 0.5):
         store.add_edges([Edge(ACME, "p", "q", weight=weight)])
     assert store._tables.epoch > 0

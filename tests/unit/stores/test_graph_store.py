@@ -12,16 +12,9 @@ import pytest
 from attrs import evolve
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
-from rankblend.relevance.evidence import lookup_evidence
+from rankblend.relevance import lookup_evidence
+from rankblend.stores import Link, Reason, Seed, Store, SupportsSeeds, SupportsWrite
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.protocol import (
-    Link,
-    Reason,
-    Seed,
-    Store,
-    SupportsSeeds,
-    SupportsWrite,
-)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graph_world import OTHER, ask, evidence, make_chain, reasons, record
@@ -112,8 +105,8 @@ class TestContract:
         code = (
             "import sys, rankblend.stores.graph as g\n"
             "from attrs import evolve\n"
-            "from rankblend.stores.protocol import Edge, Edge, Seed, StoreQuery\n"
-            "from rankblend.relevance.scope import Scope\n"
+            "from rankblend.stores import Edge, Edge, Seed, StoreQuery\n"
+            "from rankblend.relevance import Scope\n"
             "s = g.GraphStore(); q = StoreQuery('x', (Scope.parse('a:1'),), seeds=(Seed('b'),))\n"
             "s.add_edges([Edge('a:1', 'b', 'c')]); s.propose(q, 3)\n"
             "s.observe(evolve(q, wanted=frozenset({'hops', 'activation'})), ['b'])\n"

@@ -9,14 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Link, Reach, Reason
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.protocol import (
-    Edge,
-    Link,
-    Reach,
-    Reason,
-)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graph_world import ACME, OTHER, USER, ask, evidence, make_chain, reasons, record

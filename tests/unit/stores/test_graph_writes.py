@@ -13,14 +13,9 @@ import pytest
 from attrs import evolve
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.stores import Edge, Key, Link, Reason
+from rankblend.stores._rows import NumberedIds
 from rankblend.stores.graph import GraphStore
-from rankblend.stores.numbered import NumberedIds
-from rankblend.stores.protocol import (
-    Edge,
-    Key,
-    Link,
-    Reason,
-)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graph_world import ACME, OTHER, USER, ask, evidence, make_chain, reasons, record
@@ -200,7 +195,7 @@ class TestWrites:
         query = ask("z", admitted=np.array([False, True, True]))
         expected = store.observe(query, ["a", "b"])
         store.remove_edges([Edge(ACME, "gone", "away")])
-        monkeypatch.setattr("rankblend.stores.graph.tables._COMPACT_FROM", 0)
+        monkeypatch.setattr("rankblend.stores.graph._tables._COMPACT_FROM", 0)
         for _ in range(6):
             store.add([record("c", "p"), record("d")])
             store.add([record("c", "q")])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.held_ids import HeldIds
-from rankblend.stores.protocol import Key, StoreQuery
-from rankblend.stores.rows import ScopedRows
+from rankblend.relevance import Scope
+from rankblend.stores import Key, StoreQuery
+from rankblend.stores._rows import HeldIds, ScopedRows
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:1"

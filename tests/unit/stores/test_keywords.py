@@ -13,14 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
-from rankblend.relevance.cue import cue_overlap
-from rankblend.relevance.evidence import EVIDENCE
-from rankblend.relevance.scope import Scope
-from rankblend.stores.keywords import KeywordStore
-from rankblend.stores.keywords.snapshot import Arrays, joined
-from rankblend.stores.keywords.snapshot import _arrays as read_arrays
-from rankblend.stores.numbered import NumberedIds
-from rankblend.stores.protocol import (
+from rankblend.relevance import EVIDENCE, Scope, cue_overlap
+from rankblend.stores import (
     Key,
     Reach,
     Reason,
@@ -31,7 +25,10 @@ from rankblend.stores.protocol import (
     SupportsBatch,
     SupportsWrite,
 )
-from rankblend.stores.rows import ScopedRows
+from rankblend.stores._rows import NumberedIds, ScopedRows
+from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.keywords._cache import Arrays, joined
+from rankblend.stores.keywords._cache import _arrays as read_arrays
 
 ACME = Scope.parse("tenant:acme")
 USER = ACME / "user:7"
@@ -478,8 +475,8 @@ def test_query_of_many_words_is_answered() -> None:
 def test_large_loads_enter_the_postings_and_small_ones_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rankblend.stores.keywords.store._PENDING", 20)
-    monkeypatch.setattr("rankblend.stores.keywords.index._STEP", 7)
+    monkeypatch.setattr("rankblend.stores.keywords._store._PENDING", 20)
+    monkeypatch.setattr("rankblend.stores.keywords._index._STEP", 7)
     store = KeywordStore()
     store.add([record(f"m{at:03}", f"tea number{at} of many") for at in range(100)])
     assert store._index.pending == 0

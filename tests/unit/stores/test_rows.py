@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reach, StoreQuery
-from rankblend.stores.rows import RowBlocks, ScopedRows
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reach, StoreQuery
+from rankblend.stores._rows import RowBlocks, ScopedRows
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"

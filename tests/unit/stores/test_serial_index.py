@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankblend.relevance.scope import Scope
-from rankblend.stores.numbered import NumberedIds
-from rankblend.stores.protocol import Key, StoreQuery
-from rankblend.stores.rows import ScopedRows
-from rankblend.stores.serial_index import SerialIndex
+from rankblend.relevance import Scope
+from rankblend.stores import Key, StoreQuery
+from rankblend.stores._rows import NumberedIds, ScopedRows, SerialIndex
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"

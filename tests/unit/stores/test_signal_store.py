@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError, InvalidSignalError, MemoryContractError
-from rankblend.relevance.evidence import EVIDENCE
-from rankblend.relevance.scope import Scope
-from rankblend.relevance.signals import RelevanceSignals
-from rankblend.stores.protocol import Reason, Store, StoreQuery, SupportsWrite
-from rankblend.stores.signal_store import SignalStore
+from rankblend.relevance import EVIDENCE, RelevanceSignals, Scope
+from rankblend.stores import Reason, SignalStore, Store, StoreQuery, SupportsWrite
 
 QUERY = StoreQuery("how do we refund?", (Scope.parse("tenant:acme/user:7"),))
 

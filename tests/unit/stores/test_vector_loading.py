@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Record, StoreQuery
-from rankblend.stores.rows import ScopedRows
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Record, StoreQuery
+from rankblend.stores._rows import ScopedRows
 from rankblend.stores.vectors import VectorStore
 
 TENANT = Scope.parse("tenant:a")

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankblend.stores.sight import RowBlocks
-from rankblend.stores.vector_slots import VectorSlots
+from rankblend.stores._scopes import RowBlocks
+from rankblend.stores.vectors._slots import VectorSlots
 
 
 def of(*batches: list[bool]) -> VectorSlots:

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, StoreClosedError
-from rankblend.relevance.scope import Scope
-from rankblend.stores.arena import VectorArena
-from rankblend.stores.protocol import (
+from rankblend.relevance import Scope
+from rankblend.stores import (
     Key,
     Reach,
     Reason,
@@ -22,8 +21,9 @@ from rankblend.stores.protocol import (
     SupportsBatch,
     SupportsWrite,
 )
-from rankblend.stores.rows import ScopedRows
+from rankblend.stores._rows import ScopedRows
 from rankblend.stores.vectors import VectorStore
+from rankblend.stores.vectors._arena import VectorArena
 
 TENANT = Scope.parse("tenant:acme")
 USER = TENANT / "user:7"

@@ -23,7 +23,7 @@ from studies.success import PREDICTORS, path, predictions, task_kind
 from rankblend.experiment.datasets import Dataset, JudgedQuery, TaskRun
 from rankblend.experiment.inference import Contrast, Interval
 from rankblend.experiment.results import Results
-from rankblend.relevance.scope import Scope
+from rankblend.relevance import Scope
 
 
 def conversations(count: int = 3, sessions: int = 4) -> Dataset:

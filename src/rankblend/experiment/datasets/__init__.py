@@ -7,15 +7,15 @@ from os import PathLike
 from types import MappingProxyType
 
 from rankblend.errors import UnknownNameError
-from rankblend.experiment.datasets.bfcl import load_bfcl
-from rankblend.experiment.datasets.dataset import Dataset, JudgedQuery
-from rankblend.experiment.datasets.jsonl import load_jsonl
-from rankblend.experiment.datasets.locomo import load_locomo
-from rankblend.experiment.datasets.musique import load_musique
-from rankblend.experiment.datasets.scifact import load_scifact
-from rankblend.experiment.datasets.tau2_banking import load_tau2_banking
-from rankblend.experiment.datasets.taubench import TaskRun, load_taubench_runs
-from rankblend.experiment.datasets.trec import read_qrels, read_run, write_run
+from rankblend.experiment.datasets._bfcl import load_bfcl
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery
+from rankblend.experiment.datasets._jsonl import load_jsonl
+from rankblend.experiment.datasets._locomo import load_locomo
+from rankblend.experiment.datasets._musique import load_musique
+from rankblend.experiment.datasets._scifact import load_scifact
+from rankblend.experiment.datasets._tau2_banking import load_tau2_banking
+from rankblend.experiment.datasets._taubench import TaskRun, load_taubench_runs
+from rankblend.experiment.datasets._trec import read_qrels, read_run, write_run
 
 __all__ = [
     "LOADERS",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.fit.calibration import Calibration, calibrate_curve, with_curve
-from rankblend.experiment.fit.cutoffs import Cutoff, CutoffQuality, tune_cutoff, with_cutoff
-from rankblend.experiment.fit.folds import grouped_folds
-from rankblend.experiment.fit.weights import Evaluator, WeightFit, fit_weights
+from rankblend.experiment.fit._calibration import Calibration, calibrate_curve, with_curve
+from rankblend.experiment.fit._cutoffs import Cutoff, CutoffQuality, tune_cutoff, with_cutoff
+from rankblend.experiment.fit._weights import Evaluator, WeightFit, fit_weights, grouped_folds
 
 __all__ = [
     "Calibration",

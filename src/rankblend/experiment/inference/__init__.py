@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.inference.compare import Comparison, Contrast, Tried, compare
-from rankblend.experiment.inference.effects import (
+from rankblend.experiment.inference._contrasts import (
+    Comparison,
+    Contrast,
+    Differences,
+    Tried,
+    compare,
+    contrasts_not_run,
+    describe,
+    with_p,
+)
+from rankblend.experiment.inference._intervals import (
+    Interval,
+    bootstrap_intervals,
     effect_sizes,
     minimum_detectable,
+    paired_interval,
     standard_errors,
     wins_ties_losses,
 )
-from rankblend.experiment.inference.holm import holm
-from rankblend.experiment.inference.intervals import (
-    Interval,
-    bootstrap_intervals,
-    paired_interval,
+from rankblend.experiment.inference._permutation import (
+    SignFlipTest,
+    holm,
+    sign_flip_test,
+    smallest_p,
 )
-from rankblend.experiment.inference.permutation import SignFlipTest, sign_flip_test, smallest_p
-from rankblend.experiment.inference.units import Units, group_units
+from rankblend.experiment.inference._units import Units, group_units
 
 __all__ = [
     "Comparison",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.measures.judgments import Graded, Judgments
-from rankblend.experiment.measures.measure import Measure, parse_measure, parse_measures
-from rankblend.experiment.measures.rankings import measure_rankings
+from rankblend.experiment.measures._judgments import Graded, Judgments
+from rankblend.experiment.measures._measure import Measure, parse_measure, parse_measures
+from rankblend.experiment.measures._rankings import measure_rankings
 
 __all__ = [
     "Graded",

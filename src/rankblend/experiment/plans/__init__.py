@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.plans.ablation import (
+from rankblend.experiment.plans._edit import (
+    profile_differences,
+    revise,
+    scored_signals,
+    without_signals,
+)
+from rankblend.experiment.plans._parts import (
     SubsetPlan,
     add_one_in,
     leave_one_out,
@@ -10,10 +16,8 @@ from rankblend.experiment.plans.ablation import (
     store_dropout,
     subsets,
 )
-from rankblend.experiment.plans.edit import revise, scored_signals, without_signals
-from rankblend.experiment.plans.paths import profile_differences
-from rankblend.experiment.plans.plan import Arm, Plan
-from rankblend.experiment.plans.regime import (
+from rankblend.experiment.plans._plan import Arm, Plan
+from rankblend.experiment.plans._regime import (
     AllObserved,
     Combined,
     Disjoint,
@@ -22,8 +26,8 @@ from rankblend.experiment.plans.regime import (
     keep_proposed,
     mask_evidence,
 )
-from rankblend.experiment.plans.search import guided_search
-from rankblend.experiment.plans.variants import (
+from rankblend.experiment.plans._search import guided_search
+from rankblend.experiment.plans._variants import (
     Range,
     curve_swaps,
     grid,

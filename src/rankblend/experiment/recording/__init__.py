@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.recording.manifest import Manifest, RecordedStore
-from rankblend.experiment.recording.query import RecordedQuery
-from rankblend.experiment.recording.recorder import record
-from rankblend.experiment.recording.recording import Recording
+from rankblend.experiment.recording._block import Block, Kept, Lists
+from rankblend.experiment.recording._gather import NOT_RECORDED
+from rankblend.experiment.recording._manifest import Manifest, RecordedStore
+from rankblend.experiment.recording._pools import Demand, demand_of
+from rankblend.experiment.recording._query import RecordedQuery
+from rankblend.experiment.recording._recorder import record
+from rankblend.experiment.recording._recording import Recording
 
 __all__ = ["Manifest", "RecordedQuery", "RecordedStore", "Recording", "record"]

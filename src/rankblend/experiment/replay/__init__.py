@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.replay.replay import replay
+from rankblend.experiment.replay._replay import replay
 
 __all__ = ["replay"]

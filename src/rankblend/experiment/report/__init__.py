@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.report.plots import heat_map, interval_plot, line_plot, rank_moves
-from rankblend.experiment.report.report import Report, Section, Table, p_value
-from rankblend.experiment.report.sections import (
+from rankblend.experiment.report._plots import heat_map, interval_plot, line_plot, rank_moves
+from rankblend.experiment.report._report import Report, Section, Table, p_value
+from rankblend.experiment.report._sections import (
     comparison_section,
     judged_measures,
     manifest_section,

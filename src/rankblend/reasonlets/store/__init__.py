@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rankblend.reasonlets.store.in_memory import InMemoryReasonletStore
-from rankblend.reasonlets.store.protocol import (
+from rankblend.reasonlets.store._in_memory import InMemoryReasonletStore
+from rankblend.reasonlets.store._protocol import (
     Candidate,
     Counts,
     Draft,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from rankblend.stores.catalog.catalog import Catalog
-from rankblend.stores.catalog.filters import Condition, Filters
-from rankblend.stores.catalog.reading import Changes
-from rankblend.stores.catalog.snapshot import Snapshot
-from rankblend.stores.catalog.view import Facts, MemoryView, Seen
-from rankblend.stores.protocol import Edge
+from rankblend.stores._record import Edge
+from rankblend.stores.catalog._catalog import Catalog
+from rankblend.stores.catalog._codec import ScopeReader
+from rankblend.stores.catalog._facts import ActivityStore, CatalogStore
+from rankblend.stores.catalog._file import Database, locate_file
+from rankblend.stores.catalog._filters import Condition, Filters
+from rankblend.stores.catalog._reads import Changes
+from rankblend.stores.catalog._snapshot import Snapshot
+from rankblend.stores.catalog._view import Facts, MemoryView, Seen
 
 __all__ = [
+    "ActivityStore",
     "Catalog",
+    "CatalogStore",
     "Changes",
     "Condition",
     "Edge",

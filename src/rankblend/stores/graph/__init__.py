@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankblend.stores.graph.interop import edges_of
-from rankblend.stores.graph.store import GraphStore
+from rankblend.stores.graph._interop import edges_of
+from rankblend.stores.graph._store import GraphStore
 
 __all__ = ["GraphStore", "edges_of"]

@@ -8,7 +8,7 @@ import pytest
 import rankblend as rb
 from rankblend.errors import InvalidArgumentError, ProfileError, UnknownNameError
 from rankblend.experiment.fit import calibrate_curve, with_curve
-from rankblend.relevance.curves import CURVES
+from rankblend.relevance import CURVES
 
 TRUE = {
     "saturation": ({"c": 4.0}, lambda rng, n: rng.exponential(6.0, n), 0.9),

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError, UnknownNameError
-from rankblend.experiment.inference import Tried, compare, effect_sizes, group_units, holm
-from rankblend.experiment.inference.effects import minimum_detectable, standard_errors
+from rankblend.experiment.inference import (
+    Tried,
+    compare,
+    effect_sizes,
+    group_units,
+    holm,
+    minimum_detectable,
+    standard_errors,
+)
 from rankblend.experiment.results import Results
 
 

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.experiment.measures import (
-    Judgments,
-    measure_rankings,
-    parse_measure,
-    parse_measures,
-)
+from rankblend.experiment.measures import Judgments, measure_rankings, parse_measure, parse_measures
 
 JUDGED = Judgments.of({"q": {"a": 3.0, "b": 1.0, "c": 0.0}})
 

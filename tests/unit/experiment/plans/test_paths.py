@@ -9,7 +9,7 @@ from attrs import evolve
 
 import rankblend as rb
 from rankblend.experiment.plans import profile_differences, revise
-from rankblend.experiment.plans.paths import covers
+from rankblend.experiment.plans._edit import covers
 from rankblend.relevance import Node
 
 

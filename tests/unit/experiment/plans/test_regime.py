@@ -14,9 +14,9 @@ from rankblend.experiment.plans import (
     keep_proposed,
     mask_evidence,
 )
-from rankblend.recall.candidates import Candidates, EvidenceColumn
-from rankblend.relevance.scope import Scope
-from rankblend.stores.protocol import Key, Reason
+from rankblend.recall import Candidates, EvidenceColumn
+from rankblend.relevance import Scope
+from rankblend.stores import Key, Reason
 
 IDS = [f"m{i}" for i in range(4_000)]
 

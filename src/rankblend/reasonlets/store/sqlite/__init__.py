@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rankblend.reasonlets.store.sqlite.store import SqliteReasonletStore
+from rankblend.reasonlets.store.sqlite._store import SqliteReasonletStore
 
 __all__ = ["SqliteReasonletStore"]

@@ -1,0 +1,126 @@
+"""Run and judgment files as trec_eval reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+from rankblend.errors import InvalidArgumentError
+from rankblend.files import write_whole
+
+_SHOWN = 10
+_Value = TypeVar("_Value", int, float)
+
+
+def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
+    """Read ``query 0 document gain`` lines.
+
+    Gains below zero are kept as they are: ir-measures counts them as judged and not relevant.
+
+    Returns:
+        Query → document → gain.
+
+    Raises:
+        InvalidArgumentError: Lines of another form, or a document judged twice for one query; all
+            of them, with their numbers.
+    """
+    return _read(path, "query 0 document gain", 4, lambda parts: (parts[0], parts[2], _gain(parts)))
+
+
+def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
+    """Read ``query Q0 document rank score name`` lines.
+
+    The score decides, as in trec_eval; the rank column is not read.
+
+    Returns:
+        Query → document → score, finite.
+
+    Raises:
+        InvalidArgumentError: Lines of another form, or a document listed twice for one query; all
+            of them, with their numbers.
+    """
+    form = "query Q0 document rank score name"
+    return _read(path, form, 6, lambda parts: (parts[0], parts[2], _score(parts)))
+
+
+def write_run(
+    path: str | PathLike[str], rankings: dict[str, list[str]], *, name: str = "rankblend"
+) -> None:
+    """Write rankings as a run file that every evaluator orders as given.
+
+    The score of a document is the number of documents not ranked before it, so that readers which
+    sort by score, in single precision and with their own rule for ties, keep this order.
+
+    Raises:
+        InvalidArgumentError: An id or the name is empty or holds white space, which the format
+            cannot express.
+    """
+    bad = [
+        word
+        for query, documents in rankings.items()
+        for word in (query, name, *documents)
+        if not word or word.split() != [word]
+    ]
+    if bad:
+        raise InvalidArgumentError(
+            f"run file: {len(set(bad))} ids are empty or hold white space, first {bad[0]!r}; "
+            "rename them or export JSON"
+        )
+    lines = [
+        f"{query} Q0 {document} {rank} {len(documents) - rank + 1} {name}\n"
+        for query, documents in rankings.items()
+        for rank, document in enumerate(documents, 1)
+    ]
+    write_whole(path, "".join(lines))
+
+
+def _gain(parts: list[str]) -> int:
+    return int(parts[3])
+
+
+def _score(parts: list[str]) -> float:
+    score = float(parts[4])
+    if not math.isfinite(score):
+        raise ValueError
+    return score
+
+
+def _read(
+    path: str | PathLike[str],
+    form: str,
+    columns: int,
+    take: Callable[[list[str]], tuple[str, str, _Value]],
+) -> dict[str, dict[str, _Value]]:
+    table: dict[str, dict[str, _Value]] = {}
+    problems = []
+    for number, parts in _lines(Path(path)):
+        if len(parts) != columns:
+            problems.append(f"line {number}: expected {form!r}, got {len(parts)} columns")
+            continue
+        try:
+            query, document, value = take(parts)
+        except ValueError:
+            problems.append(f"line {number}: the number in it is not one")
+            continue
+        if document in table.setdefault(query, {}):
+            problems.append(f"line {number}: a second line for one query and document")
+        table[query][document] = value
+    if not table and not problems:
+        problems.append("no line in it")
+    if problems:
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise InvalidArgumentError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
+    return table
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{path}: cannot be read ({type(error).__name__})") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield number, line.split()

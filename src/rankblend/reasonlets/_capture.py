@@ -1,0 +1,183 @@
+"""What is handed over to be remembered: a question, the graph that answered it, how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
+
+from attrs import field, frozen
+
+from rankblend.embedders import is_blank
+from rankblend.reasonlets._checks import (
+    MAX_ANSWER,
+    MAX_INTENT,
+    MAX_NAME,
+    MAX_QUESTION,
+    MAX_REFERENCE,
+    bool_problems,
+    duration_problems,
+    read_duration,
+    read_scope,
+    scope_problems,
+    text_problems,
+    unit_problems,
+)
+from rankblend.reasonlets._graph import Graph, PicklesByFields
+from rankblend.relevance import Scope
+
+UNSPECIFIED = "unspecified"
+"""The intent of a capture that names none when no extractor is there."""
+MAX_TAGS = 50
+_TAG_NAME, _TAG_VALUE = 100, 1_000
+_LONGEST_ID = 64
+
+
+def _tags(value: Any) -> Any:
+    return MappingProxyType(dict(value)) if isinstance(value, Mapping) else value
+
+
+@frozen
+class Outcome:
+    """How a run went, as the agent sees it.
+
+    Args:
+        success: Whether it worked.
+        duration: How long it took (a duration, or seconds), at most ten years; or None.
+        score: Its quality in [0, 1], or None; stored, not ranked by.
+    """
+
+    success: bool
+    duration: timedelta | None = field(default=None, converter=read_duration)
+    score: float | None = None
+
+    def validate(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line each."""
+        return tuple(self._problems())
+
+    def _problems(self) -> Iterator[str]:
+        yield from bool_problems("success", self.success)
+        yield from duration_problems("duration", self.duration)
+        yield from unit_problems("score", self.score, optional=True)
+
+
+@frozen
+class Provenance(PicklesByFields):
+    """Where a procedure or a run comes from.
+
+    Args:
+        source: What produced it, e.g. the name of an agent.
+        run_id: The run's id in the caller's own system.
+        subject_id: The person it is about; what erasure by subject goes by.
+        tags: At most `MAX_TAGS` texts by name.
+    """
+
+    source: str
+    run_id: str | None = None
+    subject_id: str | None = None
+    tags: Mapping[str, str] = field(factory=dict, converter=_tags, hash=False)
+
+    def validate(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line each."""
+        return tuple(self._problems())
+
+    def _problems(self) -> Iterator[str]:
+        yield from text_problems("source", self.source, limit=MAX_REFERENCE)
+        for name in ("run_id", "subject_id"):
+            value = getattr(self, name)
+            yield from text_problems(name, value, limit=MAX_REFERENCE, optional=True)
+        if not isinstance(self.tags, Mapping):
+            yield f"tags: expected a mapping, got {type(self.tags).__name__}"
+            return
+        if len(self.tags) > MAX_TAGS:
+            yield f"tags: expected at most {MAX_TAGS}, got {len(self.tags):,}"
+        for at, (name, value) in enumerate(self.tags.items()):
+            yield from text_problems(f"tags[{at}]: name", name, limit=_TAG_NAME)
+            yield from text_problems(f"tags[{at}]: value", value, limit=_TAG_VALUE, blank=True)
+
+
+@frozen
+class Capture:
+    """One answered question, to be remembered as a procedure, a version of one, or a run.
+
+    Constructing one checks nothing; `ReasonletMemory.remember` reports everything at once.
+
+    Args:
+        scope: Where it belongs; a `Scope` or its text.
+        question: In the user's words; at most 32,000 code points.
+        graph: The steps.
+        outcome: How the run went.
+        provenance: Where it comes from.
+        name: For people; None: the first line of the question.
+        intent: The kind of problem, e.g. ``refund``; None: the extractor's, else ``unspecified``.
+        parent_id: The procedure it followed or improves on.
+        answer: The final reply. Only an evaluator sees it; it is never stored.
+    """
+
+    scope: Scope = field(converter=read_scope)
+    question: str = field(repr=False)
+    graph: Graph = field(repr=False)
+    outcome: Outcome
+    provenance: Provenance
+    name: str | None = field(default=None, repr=False)
+    intent: str | None = None
+    parent_id: str | None = None
+    answer: str | None = field(default=None, repr=False)
+
+    def validate(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line each with the path of the field."""
+        return tuple(self._problems())
+
+    def _problems(self) -> Iterator[str]:
+        yield from scope_problems("scope", self.scope)
+        yield from question_problems("question", self.question)
+        for name, kind in (("graph", Graph), ("outcome", Outcome), ("provenance", Provenance)):
+            value = getattr(self, name)
+            if isinstance(value, kind):
+                yield from (f"{name}.{problem}" for problem in value.validate())
+            else:
+                yield f"{name}: expected {kind.__name__}, got {type(value).__name__}"
+        yield from _visible_problems("name", self.name, limit=None, optional=True)
+        yield from text_problems("intent", self.intent, limit=MAX_INTENT, optional=True)
+        yield from id_problems("parent_id", self.parent_id, optional=True)
+        if self.answer is not None and not isinstance(self.answer, str):
+            yield f"answer: expected text or None, got {type(self.answer).__name__}"
+
+
+def question_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
+    """Problems of a question; one made of nothing but invisible characters is blank, too."""
+    yield from _visible_problems(name, value, limit=MAX_QUESTION, optional=optional)
+
+
+def _visible_problems(
+    name: str, value: object, *, limit: int | None, optional: bool
+) -> Iterable[str]:
+    found = tuple(text_problems(name, value, limit=limit, optional=optional))
+    yield from found
+    if not found and isinstance(value, str) and is_blank(value):
+        yield f"{name}: expected some text, got a blank"
+
+
+def id_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
+    """Problems of an id that something is looked up by."""
+    yield from text_problems(name, value, limit=_LONGEST_ID, optional=optional)
+
+
+def judged_answer(answer: str | None) -> str | None:
+    """The answer an evaluator may see, or None: a blank, oversized or broken one is not judged.
+
+    It is the agent's own output, so it makes no call fail.
+    """
+    if answer is None or tuple(text_problems("answer", answer, limit=MAX_ANSWER)):
+        return None
+    return answer
+
+
+def named_after(name: str | None, question: str) -> str:
+    """The name given, else the question's first line with text; cut to 200 code points."""
+    if name is not None and len(name) <= MAX_NAME:
+        return name
+    lines = question.splitlines() if name is None else [name]
+    first = next(line.strip() for line in lines if not is_blank(line))
+    return first[:MAX_NAME].rstrip()

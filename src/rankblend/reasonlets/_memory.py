@@ -1,0 +1,572 @@
+"""`ReasonletMemory`: remember, judge, recall, review and keep procedures."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self, TypeVar
+
+from rankblend.embedders import Embedder
+from rankblend.reasonlets._advisors import (
+    RECALL,
+    Advice,
+    CaptureGuard,
+    IntentExtractor,
+    RunEvaluator,
+)
+from rankblend.reasonlets._capture import (
+    Capture,
+    Outcome,
+    Provenance,
+    id_problems,
+    named_after,
+    question_problems,
+)
+from rankblend.reasonlets._checks import (
+    MAX_INTENT,
+    MAX_REFERENCE,
+    bool_problems,
+    read_duration,
+    read_scope,
+    scope_problems,
+    text_problems,
+    unit_problems,
+)
+from rankblend.reasonlets._errors import (
+    ReasonletAdapterError,
+    ReasonletError,
+    ReasonletNotFoundError,
+    ReasonletUnavailableError,
+    code_of,
+    raise_invalid,
+)
+from rankblend.reasonlets._options import MAX_TOP, ReasonletOptions
+from rankblend.reasonlets._portable import read_entries, write_entries
+from rankblend.reasonlets._reasonlet import (
+    Erased,
+    Feedback,
+    Reasonlet,
+    ReasonletMatch,
+    ReasonletStatistics,
+    Receipt,
+    Status,
+    VerdictSource,
+)
+from rankblend.reasonlets._selector import select, told_of
+from rankblend.reasonlets.store._in_memory import InMemoryReasonletStore
+from rankblend.reasonlets.store._protocol import (
+    Candidate,
+    Draft,
+    ReasonletStore,
+    Recorded,
+    Run,
+    Search,
+)
+from rankblend.recall import system_clock
+from rankblend.relevance import Scope
+
+MAX_PAGE = 100
+
+
+def read_question(
+    question: object, scope: object, intent: object, top: object, min_similarity: object
+) -> Scope:
+    """The scope of a recall whose arguments are all valid.
+
+    Raises:
+        ReasonletValidationError: Everything that is wrong.
+    """
+    return _checked(
+        scope,
+        question_problems("question", question),
+        text_problems("intent", intent, limit=MAX_INTENT, optional=True),
+        _count_problems("top", top, 1, MAX_TOP, optional=True),
+        unit_problems("min_similarity", min_similarity, optional=True),
+    )
+
+
+def read_run(
+    scope: object,
+    id: object,
+    outcome: object,
+    provenance: object,
+    question: object,
+    answer: object,
+) -> Scope:
+    """The scope of a run whose arguments are all valid; see `read_question`."""
+    return _checked(
+        scope,
+        id_problems("id", id),
+        _part_problems("outcome", outcome, Outcome),
+        _part_problems("provenance", provenance, Provenance),
+        question_problems("question", question, optional=True),
+        text_problems("answer", answer, limit=None, optional=True, blank=True)
+        if not isinstance(answer, str)
+        else (),
+    )
+
+
+def read_feedback(scope: object, execution: object, feedback: Feedback) -> Scope:
+    """The scope of feedback whose arguments are all valid; see `read_question`."""
+    return _checked(scope, id_problems("execution", execution), feedback.validate())
+
+
+def read_page(scope: object, limit: object, after: object) -> Scope:
+    """The scope of a page whose arguments are all valid; see `read_question`."""
+    return _checked(
+        scope,
+        _count_problems("limit", limit, 1, MAX_PAGE),
+        id_problems("after", after, optional=True),
+    )
+
+
+def read_place(scope: object, id: object = "-") -> Scope:
+    """The scope of a look-up by id; see `read_question`."""
+    return _checked(scope, id_problems("id", id))
+
+
+def read_erasure(scope: object, subject_id: object, purge: object) -> Scope:
+    """The scope of an erasure whose arguments are all valid; see `read_question`."""
+    return _checked(
+        scope,
+        text_problems("subject_id", subject_id, limit=MAX_REFERENCE),
+        bool_problems("purge", purge),
+    )
+
+
+def check_prune(scope: object, older_than: object, keep: object) -> Scope | None:
+    """The scope of a pruning whose arguments are all valid, None for all; see `read_question`."""
+    problems: list[str] = []
+    if older_than is None and keep is None:
+        problems.append("older_than, keep: expected at least one of them")
+    age = read_duration(older_than)
+    if age is not None and not (isinstance(age, timedelta) and age > timedelta(0)):
+        problems.append("older_than: expected a duration above 0")
+    problems += _count_problems("keep", keep, 0, None, optional=True)
+    if scope is None:
+        raise_invalid(problems)
+        return None
+    return _checked(scope, problems)
+
+
+def _checked(scope: object, *problems: Iterable[str]) -> Scope:
+    read = read_scope(scope)
+    raise_invalid([*scope_problems("scope", read), *(line for each in problems for line in each)])
+    assert isinstance(read, Scope)
+    return read
+
+
+def _part_problems(name: str, value: object, kind: type[Outcome | Provenance]) -> Iterator[str]:
+    if isinstance(value, kind):
+        yield from (f"{name}.{problem}" for problem in value.validate())
+    else:
+        yield f"{name}: expected {kind.__name__}, got {type(value).__name__}"
+
+
+def _count_problems(
+    name: str, value: object, least: int, most: int | None, *, optional: bool = False
+) -> Iterator[str]:
+    if optional and value is None:
+        return
+    if type(value) is not int or value < least or (most is not None and value > most):
+        span = f"from {least} to {most}" if most is not None else f"≥ {least}"
+        yield f"{name}: expected an integer {span}"
+
+
+T = TypeVar("T")
+ScopeLike = Scope | str
+
+
+class KeptReasonlets:
+    """The half of `ReasonletMemory` that needs its store and its clock only."""
+
+    def __init__(self, store: ReasonletStore, clock: Callable[[], datetime]) -> None:
+        self.store = store
+        self._clock = clock
+
+    async def list_pending(
+        self, scope: ScopeLike, limit: int = 20, *, after: str | None = None
+    ) -> list[Reasonlet]:
+        """Procedures that wait for review, by id, each with its own track record.
+
+        Args:
+            scope: Exactly this scope.
+            limit: 1 to 100.
+            after: The last id of the page before.
+        """
+        where = read_page(scope, limit, after)
+        return list(await stored(self.store.pending(where, limit, after)))
+
+    async def approve(self, scope: ScopeLike, id: str) -> None:
+        """Make a procedure recallable from the next query on; an active one stays as it is.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+        """
+        await stored(self.store.approve(read_place(scope, id), id))
+
+    async def reject(self, scope: ScopeLike, id: str) -> None:
+        """Delete a procedure that waits for review, with its runs and their feedback.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+            ReasonletConflictError: It is active, or has versions below it.
+        """
+        await stored(self.store.reject(read_place(scope, id), id))
+
+    async def get(self, scope: ScopeLike, id: str) -> Reasonlet:
+        """One procedure of a scope, whatever its status.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+        """
+        where = read_place(scope, id)
+        (found,) = await stored(self.store.get([id]))
+        if found is None or found.scope != where:
+            raise ReasonletNotFoundError("reasonlet")
+        return found
+
+    async def lineage(self, scope: ScopeLike, id: str) -> list[Reasonlet]:
+        """All versions of the procedure a version belongs to, by version number.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+        """
+        return list(await stored(self.store.family(read_place(scope, id), id)))
+
+    async def statistics(self, scope: ScopeLike | None = None) -> ReasonletStatistics:
+        """Counts over exactly this scope; None: over the whole store."""
+        where = None if scope is None else read_place(scope)
+        return await stored(self.store.statistics(where))
+
+    async def prune(
+        self,
+        *,
+        scope: ScopeLike | None = None,
+        older_than: timedelta | float | None = None,
+        keep: int | None = None,
+    ) -> int:
+        """Drop runs by age, by number, or by both; they stay in all counters.
+
+        Args:
+            scope: Exactly this scope; None: all.
+            older_than: Runs before now minus this (a duration, or seconds) go.
+            keep: How many of each procedure's newest runs stay, ≥ 0.
+
+        Returns:
+            How many runs went.
+        """
+        where = check_prune(scope, older_than, keep)
+        age: timedelta | None = read_duration(older_than)
+        before = None if age is None else self._now() - age.total_seconds()
+        return await stored(self.store.prune(where, before=before, keep=keep))
+
+    async def erase_subject(
+        self, scope: ScopeLike, subject_id: str, *, purge: bool = False
+    ) -> Erased:
+        """Erase a person from a scope: their procedures, and their runs of others' procedures.
+
+        Doing it again finds nothing. Runs that were pruned before are anonymous counts.
+
+        Args:
+            scope: Exactly this scope.
+            subject_id: As in the provenance.
+            purge: Also clean what the file has freed; takes as long as rewriting it.
+        """
+        where = read_erasure(scope, subject_id, purge)
+        return await stored(self.store.erase_subject(where, subject_id, purge=purge))
+
+    async def rebuild_judged_counters(self) -> int:
+        """Count judged runs anew from the runs still stored; returns how many procedures differed.
+
+        Runs that were pruned then count as the agent's word only.
+        """
+        return await stored(self.store.rebuild_judged_counters())
+
+    async def export(self, path: str | os.PathLike[str]) -> int:
+        """Write everything as JSON lines; returns how many procedures.
+
+        The file appears under its name only when it is complete.
+        """
+        entries = await stored(self.store.dump())
+        return await asyncio.to_thread(write_entries, path, entries)
+
+    async def import_(self, path: str | os.PathLike[str]) -> int:
+        """Add what `export` wrote, in one transaction; returns how many procedures.
+
+        Raises:
+            ReasonletValidationError: Every problem with the number of its line; nothing is stored.
+            ReasonletConflictError: Some of it is stored already; nothing is stored.
+        """
+        entries = await asyncio.to_thread(read_entries, path)
+        await stored(self.store.load(entries))
+        return len(entries)
+
+    async def aclose(self) -> None:
+        """Close the store; closing twice is harmless."""
+        await self.store.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _now(self) -> float:
+        now: object = self._clock()
+        if not isinstance(now, datetime) or now.tzinfo is None:
+            raise_invalid(["clock: expected it to return an aware datetime"])
+        assert isinstance(now, datetime)
+        return now.timestamp()
+
+
+async def stored(call: Awaitable[T]) -> T:
+    """What a store answers; its errors pass with their code, any other exception means it is down.
+
+    Raises:
+        ReasonletError, ReasonletAdapterError: As raised.
+        ReasonletUnavailableError: It raised something else, of which only the type is told.
+    """
+    try:
+        return await call
+    except (ReasonletError, ReasonletAdapterError):
+        raise
+    except Exception as error:
+        if code_of(error) is not None:
+            raise
+        kind = type(error).__name__
+    raise ReasonletUnavailableError("store", kind)
+
+
+class ReasonletMemory(KeptReasonlets):
+    """Procedures that answered questions, ranked by similarity, success rate and freshness.
+
+    Every call is a coroutine; `SyncReasonletMemory` has the same calls without. Errors carry a
+    ``code`` and surface when the call is awaited; none of them, and nothing else that is emitted,
+    contains a question, an answer, an argument value or another exception's message.
+
+    Args:
+        embedder: Texts → vectors, a function or an ``async`` callable.
+        store: Keeps the procedures; None: in memory. Closed with the memory.
+        options: How to rank, wait and review.
+        guard: Sees every capture first and may block it.
+        extractor: Names the intent of a question that comes with none.
+        evaluator: Judges runs that bring an answer.
+        clock: Returns the present as an aware datetime; None: the system's clock.
+
+    Raises:
+        ReasonletValidationError: All problems with the arguments at once.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder | Callable[..., object],
+        store: ReasonletStore | None = None,
+        *,
+        options: ReasonletOptions | None = None,
+        guard: CaptureGuard | None = None,
+        extractor: IntentExtractor | None = None,
+        evaluator: RunEvaluator | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        store = InMemoryReasonletStore() if store is None else store
+        options = ReasonletOptions() if options is None else options
+        callables: dict[str, object] = {
+            "guard": guard,
+            "extractor": extractor,
+            "evaluator": evaluator,
+            "clock": clock,
+        }
+        problems = [
+            f"{name}: expected a callable, got {type(value).__name__}"
+            for name, value in callables.items()
+            if value is not None and not callable(value)
+        ]
+        if not callable(embedder):
+            problems.append(f"embedder: expected a callable, got {type(embedder).__name__}")
+        if not isinstance(store, ReasonletStore):
+            problems.append(f"store: expected a ReasonletStore, got {type(store).__name__}")
+        if not isinstance(options, ReasonletOptions):
+            problems.append(f"options: expected ReasonletOptions, got {type(options).__name__}")
+        raise_invalid(problems)
+        super().__init__(store, clock or system_clock)
+        self.options = options
+        self._advice = Advice(embedder, guard, extractor, evaluator, options)
+
+    async def remember(self, capture: Capture) -> Receipt:
+        """Remember an answered question, and the run that answered it.
+
+        Without a parent it becomes a new procedure; with a parent of another graph a new version of
+        it; with a parent of the same graph only a run of the parent.
+
+        Raises:
+            ReasonletValidationError: Everything that is wrong with the capture.
+            CaptureBlockedError: The guard blocked it.
+            ReasonletUnavailableError: Guard, extractor, embedder or store is down.
+            ReasonletNotFoundError: The parent is not in the scope.
+            ReasonletAdapterError: A dependency broke its contract.
+            Nothing is stored in any of these cases.
+        """
+        if not isinstance(capture, Capture):
+            raise_invalid([f"capture: expected a Capture, got {type(capture).__name__}"])
+        raise_invalid(capture.validate())
+        now = self._now()
+        await self._advice.admit(capture)
+        intent = await self._advice.intent(capture)
+        vector = await self._advice.embed(capture.question, await self._dimension())
+        verdict = await self._advice.judge(capture.question, capture.answer)
+        pending = self.options.require_review
+        recorded = await stored(
+            self.store.remember(
+                Draft(
+                    capture.scope,
+                    capture.question,
+                    capture.graph,
+                    intent,
+                    named_after(capture.name, capture.question),
+                    capture.provenance,
+                    capture.parent_id,
+                    vector,
+                    Status.PENDING_REVIEW if pending else Status.ACTIVE,
+                    Run(now, capture.outcome, capture.provenance, verdict),
+                )
+            )
+        )
+        return _receipt(recorded, capture.outcome, verdict)
+
+    async def recall(
+        self,
+        question: str,
+        *,
+        scope: ScopeLike,
+        intent: str | None = None,
+        top: int | None = None,
+        min_similarity: float | None = None,
+    ) -> list[ReasonletMatch]:
+        """The procedures most worth trying for a question, best first.
+
+        Args:
+            question: Not blank, at most 32,000 code points.
+            scope: Exactly this scope, unless the options blend in those above.
+            intent: Only procedures of this intent; None: of a confidently extracted one, else any.
+            top: At most this many, 1 to 50; None: as the options say.
+            min_similarity: In [0, 1]; None: as the options say.
+
+        Returns:
+            An empty list when nothing is similar enough: there is no known procedure.
+
+        Raises:
+            ReasonletValidationError: Everything that is wrong with the arguments.
+            ReasonletUnavailableError: The embedder or the store is down.
+            ReasonletAdapterError: The extractor or the store broke its contract.
+        """
+        with RECALL.observe() as observed:
+            where = read_question(question, scope, intent, top, min_similarity)
+            now = self._now()
+            wanted = await self._advice.filter(question, intent)
+            vector = await self._advice.embed(question, await self._dimension())
+            profile = self.options.profile(min_similarity)
+            top = self.options.top if top is None else top
+            limit = min(max(profile.pool.size, top), profile.pool.max)
+            blended = profile.scope.mode.value != "off"
+            search = Search(where, vector, limit, wanted, ancestors=blended)
+            found = await stored(self.store.search(search))
+            ranking = select(profile, search, found, now=now, top=top)
+            observed.counts["candidates"] = len(found)
+            shown = [(int(row), found[int(ranking.rows[row])]) for row in ranking.shown]
+            matches = [
+                ReasonletMatch(await stored(_defined(each)), *told_of(ranking, row, each))
+                for row, each in shown
+            ]
+            observed.counts["returned"] = len(matches)
+            return matches
+
+    async def record_execution(
+        self,
+        scope: ScopeLike,
+        id: str,
+        outcome: Outcome,
+        provenance: Provenance,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+    ) -> Receipt:
+        """Record one more run of a procedure.
+
+        Args:
+            scope: The procedure's.
+            id: The procedure.
+            outcome: How it went, as the agent sees it.
+            provenance: Where the run comes from.
+            question: For the evaluator, when there is one; it is not stored.
+            answer: For the evaluator, too; never stored.
+
+        Raises:
+            ReasonletValidationError: Everything that is wrong with the arguments.
+            ReasonletNotFoundError: It is not in the scope.
+            ReasonletUnavailableError: The store is down.
+            ReasonletAdapterError: The evaluator broke its contract.
+        """
+        where = read_run(scope, id, outcome, provenance, question, answer)
+        now = self._now()
+        verdict = await self._advice.judge(question, answer)
+        run = Run(now, outcome, provenance, verdict)
+        return _receipt(await stored(self.store.record(where, id, run)), outcome, verdict)
+
+    async def record_feedback(
+        self,
+        scope: ScopeLike,
+        execution: str,
+        utility: float,
+        correctness: float,
+        reusability: float,
+        worked: bool | None = None,
+    ) -> None:
+        """Record what a person says about a run; a verdict counts before all others.
+
+        Args:
+            scope: The procedure's.
+            execution: The run's id, from its receipt.
+            utility: In [0, 1]; stored, not ranked by, like the next two.
+            correctness: In [0, 1].
+            reusability: In [0, 1].
+            worked: The verdict; None keeps an earlier one.
+
+        Raises:
+            ReasonletValidationError: Everything that is wrong with the arguments.
+            ReasonletNotFoundError: No such run in the scope, or it was pruned.
+        """
+        feedback = Feedback(utility, correctness, reusability, worked)
+        where = read_feedback(scope, execution, feedback)
+        await stored(self.store.feedback(where, execution, feedback))
+
+    async def _dimension(self) -> int | None:
+        return await stored(self.store.dimension())
+
+
+async def _defined(candidate: Candidate) -> Reasonlet:
+    """What a candidate stands for."""
+    made: object = candidate.definition()
+    if not isinstance(made, Reasonlet) or made.id != candidate.id:
+        raise ReasonletAdapterError("store", "definition: expected the Reasonlet of that id")
+    return made
+
+
+def _receipt(recorded: Recorded, outcome: Outcome, verdict: bool | None) -> Receipt:
+    return Receipt(
+        recorded.id,
+        recorded.version,
+        recorded.status,
+        recorded.produced,
+        recorded.execution,
+        VerdictSource.AGENT if verdict is None else VerdictSource.EVALUATOR,
+        outcome.success if verdict is None else verdict,
+    )

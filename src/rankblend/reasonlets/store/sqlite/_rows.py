@@ -1,0 +1,180 @@
+"""Between values and rows: the columns in one place, for reading and for writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.errors import CatalogCorruptError, StoreError
+from rankblend.reasonlets._capture import Outcome, Provenance
+from rankblend.reasonlets._errors import ReasonletError, ReasonletUnavailableError
+from rankblend.reasonlets._graph import Graph
+from rankblend.reasonlets._reasonlet import Feedback, Metrics, Reasonlet, Status
+from rankblend.reasonlets.store._moving import as_time
+from rankblend.reasonlets.store._protocol import Candidate, Counts, Run, StoredRun
+from rankblend.relevance import Scope
+from rankblend.stores.catalog import ScopeReader
+
+_DEFINITION = """
+    r.id, r.scope, r.question, r.graph, r.intent, r.name, r.minor, r.family, p.id,
+    r.source, r.run_id, r.subject_id, r.tags, r.status, r.created,
+    r.runs, r.successes, r.judged_runs, r.judged_successes, r.last_run, r.last_success
+"""
+REASONLET = (
+    "SELECT"
+    + _DEFINITION
+    + """
+    FROM reasonlets AS r LEFT JOIN reasonlets AS p ON p.serial = r.parent
+"""
+)
+CANDIDATE = (
+    "SELECT"
+    + _DEFINITION
+    + """,
+        p.runs, p.successes, p.judged_runs, p.judged_successes
+    FROM json_each(?) AS asked
+    CROSS JOIN reasonlets AS r ON r.id = asked.value
+    LEFT JOIN reasonlets AS p ON p.serial = r.parent
+    WHERE r.status = 'active'
+"""
+)
+RUN = """
+    SELECT id, at, agent, seconds, score, source, run_id, subject_id, tags, evaluator,
+        utility, correctness, reusability, human
+    FROM reasonlet_runs
+"""
+T = TypeVar("T")
+_VECTOR = np.dtype("<f4")
+
+to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_load = json.JSONDecoder().decode
+
+
+def shielded(call: Callable[[], T]) -> T:
+    """What a call gives; of what the engine or a damaged row makes it raise, only the kind is told.
+
+    The error is raised outside of the handler, so that nothing the engine said hangs on it.
+
+    Raises:
+        ReasonletError: As raised.
+        ReasonletUnavailableError: The file failed, or a row cannot be decoded.
+    """
+    try:
+        return call()
+    except ReasonletError:
+        raise
+    except StoreError as error:
+        kind = type(error).__name__
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        kind = CatalogCorruptError.__name__
+    raise ReasonletUnavailableError("store", kind)
+
+
+def candidate_of(row: Sequence[Any], scopes: ScopeReader, similarity: float) -> Candidate:
+    """A row of `CANDIDATE`; the definition in it is decoded when it is asked for."""
+    scope = scopes(row[1])
+
+    return Candidate(
+        row[0],
+        scope,
+        similarity,
+        Counts(*row[15:19]),
+        None if row[21] is None else Counts(*row[21:25]),
+        row[19],
+        lambda: shielded(lambda: reasonlet_of(row, scope)),
+    )
+
+
+def reasonlet_of(row: Sequence[Any], scope: Scope) -> Reasonlet:
+    """A row of `REASONLET`, whose scope has been read."""
+    runs, successes, judged_runs, judged_successes, last_run, last_success = row[15:21]
+    metrics = Metrics(
+        runs,
+        successes,
+        judged_runs,
+        judged_successes,
+        as_time(last_run),
+        None if last_success is None else as_time(last_success),
+    )
+    return Reasonlet(
+        row[0],
+        scope,
+        row[2],
+        Graph.from_stored(_load(row[3])),
+        row[4],
+        row[5],
+        f"1.{row[6]}",
+        row[7],
+        row[8],
+        _provenance(row[9:13]),
+        Status(row[13]),
+        as_time(row[14]),
+        metrics,
+    )
+
+
+def run_of(row: Sequence[Any]) -> StoredRun:
+    """A row of `RUN`."""
+    seconds, evaluator, human = row[3], row[9], row[13]
+    duration = None if seconds is None else timedelta(seconds=seconds)
+    run = Run(
+        row[1],
+        Outcome(bool(row[2]), duration, row[4]),
+        _provenance(row[5:9]),
+        None if evaluator is None else bool(evaluator),
+    )
+    utility, correctness, reusability = row[10:13]
+    if utility is None:
+        return StoredRun(row[0], run)
+    worked = None if human is None else bool(human)
+    return StoredRun(row[0], run, Feedback(utility, correctness, reusability, worked))
+
+
+def run_row(serial: int, stored: StoredRun) -> dict[str, Any]:
+    """Column → value of a run of the procedure with this serial."""
+    run, feedback = stored.run, stored.feedback
+    duration = run.outcome.duration
+    return {
+        "id": stored.id,
+        "reasonlet": serial,
+        "at": run.at,
+        "agent": run.outcome.success,
+        "evaluator": run.evaluator,
+        "human": None if feedback is None else feedback.worked,
+        "seconds": None if duration is None else duration.total_seconds(),
+        "score": run.outcome.score,
+        **provenance_row(run.provenance),
+        "utility": None if feedback is None else feedback.utility,
+        "correctness": None if feedback is None else feedback.correctness,
+        "reusability": None if feedback is None else feedback.reusability,
+    }
+
+
+def provenance_row(made: Provenance) -> dict[str, Any]:
+    """Column → value of where something comes from."""
+    return {
+        "source": made.source,
+        "run_id": made.run_id,
+        "subject_id": made.subject_id,
+        "tags": to_json(dict(made.tags)) if made.tags else None,
+    }
+
+
+def vector_bytes(vector: NDArray[np.float32]) -> bytes:
+    """A vector as it is stored."""
+    return vector.astype(_VECTOR).tobytes()
+
+
+def vector_of(data: bytes) -> NDArray[np.float32]:
+    """A stored vector: float32, shape (d,)."""
+    return np.frombuffer(data, _VECTOR).astype(np.float32)
+
+
+def _provenance(row: Sequence[Any]) -> Provenance:
+    source, run_id, subject_id, tags = row
+    return Provenance(source, run_id, subject_id, _load(tags) if tags else {})

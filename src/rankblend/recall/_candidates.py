@@ -1,0 +1,178 @@
+"""The candidates of one query and what every store observed about them; all that ranking needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from rankblend.errors import InvalidArrayError, MemoryContractError
+from rankblend.recall._ask import Outcome
+from rankblend.stores import Key, Keys, Observation, Reason, Store
+
+
+def read_column(
+    store: Store, emitted: str, outcome: Outcome, positions: NDArray[np.int64] | None, n: int
+) -> EvidenceColumn:
+    """One evidence of one store.
+
+    Args:
+        store: Who was asked.
+        emitted: Name of the evidence.
+        outcome: What came of asking.
+        positions: int64, shape (m,): the candidates it was asked about; None: all.
+        n: How many candidates there are.
+
+    Returns:
+        Values and reasons of all n; NOT_PERMITTED where it was not asked.
+
+    Raises:
+        MemoryContractError: It returned no observation, or not one number and one reason for each
+            candidate it was asked about.
+    """
+    if outcome.failure is not None:
+        return EvidenceColumn.absent(store.name, n, outcome.failure.reason)
+    observation = outcome.value
+    if not isinstance(observation, Observation):
+        raise MemoryContractError(
+            f"store {store.name!r}: expected an Observation, got {type(observation).__name__}"
+        )
+    if emitted not in observation.columns:
+        return EvidenceColumn.absent(store.name, n, Reason.NOT_EMITTED)
+    asked = n if positions is None else positions.size
+    try:
+        values = np.asarray(observation.columns[emitted])
+        reasons = np.asarray(observation.reason(emitted))
+    except (TypeError, ValueError):
+        raise _no_numbers(store, emitted) from None
+    # Text that looks like a number is none: whoever stores it may mean something else by it.
+    if values.size and (values.dtype.kind not in "fiu" or reasons.dtype.kind not in "iu"):
+        raise _no_numbers(store, emitted)
+    if not values.shape == reasons.shape == (asked,):
+        raise MemoryContractError(
+            f"store {store.name!r}: expected {asked} values of {emitted!r}, got {values.shape}"
+        )
+    # Reasons nobody gave were made from the values.
+    given = reasons if emitted in observation.reasons else reasons[:0]
+    if given.size and not 0 <= given.min() <= given.max() < len(Reason):
+        raise MemoryContractError(f"store {store.name!r}: unknown reasons for {emitted!r}")
+    if positions is None:
+        return EvidenceColumn(store.name, values.astype(np.float64), reasons.astype(np.int8))
+    column = EvidenceColumn.absent(store.name, n, Reason.NOT_PERMITTED)
+    column.values[positions], column.reasons[positions] = values, reasons
+    return column
+
+
+def _no_numbers(store: Store, emitted: str) -> MemoryContractError:
+    return MemoryContractError(
+        f"store {store.name!r}: expected numbers for {emitted!r} and its reasons"
+    )
+
+
+@frozen(eq=False)
+class EvidenceColumn:
+    """What one store said about every candidate under one evidence name.
+
+    Args:
+        store: The store's name.
+        values: float64, shape (n,); NaN where absent.
+        reasons: int8, shape (n,), of `Reason`.
+    """
+
+    store: str
+    values: NDArray[np.float64]
+    reasons: NDArray[np.int8]
+
+    def __attrs_post_init__(self) -> None:
+        if self.values.shape != self.reasons.shape:
+            raise InvalidArrayError(
+                "reasons", f"shape {self.values.shape}", f"{self.reasons.shape}"
+            )
+
+    @classmethod
+    def absent(cls, store: str, n: int, reason: Reason) -> EvidenceColumn:
+        """A column with nothing in it, for one reason."""
+        return cls(store, np.full(n, np.nan), np.full(n, reason, np.int8))
+
+
+@frozen(eq=False)
+class Candidates:
+    """The candidates of one query, in pool order.
+
+    Args:
+        keys: n keys.
+        distances: int64, shape (n,): scope distance of each, ≥ 0.
+        layers: The layer of each.
+        evidence: Evidence name → the columns of the stores that emit it.
+        groups: int64, shape (n,): candidates with one label are equivalent.
+        vectors: float32, shape (n, d), unit rows, NaN rows where there is none; None when no
+            profile step needs similarities between candidates.
+        tokens: int64, shape (n,): length of each text; None when there is no token cap.
+        digests: int64, shape (n,), of the normalized texts, and
+        verified: pairs of ids joined by verified links: what the groups were made of, with which a
+            recording makes those of a smaller pool. None and empty where nobody kept them.
+    """
+
+    keys: Sequence[Key]
+    distances: NDArray[np.int64]
+    layers: tuple[str, ...]
+    evidence: Mapping[str, tuple[EvidenceColumn, ...]]
+    groups: NDArray[np.int64]
+    vectors: NDArray[np.float32] | None = None
+    tokens: NDArray[np.int64] | None = None
+    digests: NDArray[np.int64] | None = None
+    verified: tuple[tuple[str, str], ...] = ()
+    ids: tuple[str, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        keys = self.keys
+        ids = keys.ids if isinstance(keys, Keys) else [key.id for key in keys]
+        object.__setattr__(self, "ids", tuple(ids))
+        if len(set(self.ids)) < len(self.ids):
+            raise InvalidArrayError("keys", "distinct ids", "one more than once")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def group_equivalents(
+    ids: Sequence[str],
+    digests: NDArray[np.int64] | Sequence[int],
+    verified: Sequence[tuple[str, str]] = (),
+) -> NDArray[np.int64]:
+    """Label candidates so that equivalent ones share a label.
+
+    Equivalent are memories with the same normalized text (the same digest) and memories joined by
+    a verified ``equivalent`` link whose two ends are both candidates, transitively. Similar
+    embeddings never make two memories equivalent.
+
+    Args:
+        ids: n distinct ids.
+        digests: n digests of the normalized texts.
+        verified: Pairs of ids.
+
+    Returns:
+        int64, shape (n,): for each candidate the least position in its group.
+    """
+    if not verified and len(set(np.asarray(digests).tolist())) == len(ids):
+        return np.arange(len(ids))
+    _, first, which = np.unique(digests, return_index=True, return_inverse=True)
+    labels: NDArray[np.int64] = first[which].astype(np.int64)
+    if not verified:
+        return labels
+    parent = labels.tolist()
+
+    def find(position: int) -> int:
+        while parent[position] != position:
+            parent[position] = parent[parent[position]]
+            position = parent[position]
+        return position
+
+    position_of = {identifier: position for position, identifier in enumerate(ids)}
+    for a, b in verified:
+        if a in position_of and b in position_of:
+            low, high = sorted((find(position_of[a]), find(position_of[b])))
+            parent[high] = low
+    return np.array([find(position) for position in range(len(ids))], np.int64)

@@ -1,0 +1,357 @@
+"""The engine over a catalog: every write reaches the file first, then all stores."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.embedders import Embedded
+from rankblend.errors import CacheWarning, StoreError
+from rankblend.recall._embedding import stored_dimension
+from rankblend.recall._engine import CATALOG_STORES, EQUIVALENT, Engine, Equivalents
+from rankblend.relevance import Scope
+from rankblend.stores import (
+    Edge,
+    Key,
+    LayerPolicy,
+    Record,
+    ScopedRows,
+    Store,
+    SupportsWrite,
+    latest,
+)
+from rankblend.stores.catalog import Catalog
+from rankblend.stores.graph import GraphStore
+from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.vectors import VectorStore
+
+_KEPT = 4
+
+
+class Snapshots:
+    """Engines for past moments: a query "as of" a time is answered as if it had been asked then.
+
+    Building one costs as much as opening the memories of its root scopes.
+    """
+
+    def __init__(self, engine: LiveEngine) -> None:
+        self._engine = engine
+        self._kept: OrderedDict[tuple[int, float, frozenset[Scope]], Engine] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
+        """The engine for a time in seconds since the epoch and some root scopes."""
+        key = (self._engine.catalog.generation, as_of, frozenset(roots))
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = self._engine.at(as_of, roots)
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def clear(self) -> None:
+        """Forget all snapshots."""
+        with self._lock:
+            self._kept.clear()
+
+
+T = TypeVar("T")
+_BATCH = 4096
+_REBUILT = (VectorStore, KeywordStore, GraphStore)  # from the catalog alone, whatever befell them
+
+
+class LiveEngine(Engine):
+    """A catalog with its stores.
+
+    The catalog is written first and is the only truth; the others follow from it and can always be
+    filled again.
+
+    Args:
+        catalog: Open; closed with the engine.
+        stores: Stores beside the catalog's own; closed with the engine.
+        layers: Policies of the layers.
+    """
+
+    def __init__(
+        self, catalog: Catalog, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
+    ) -> None:
+        super().__init__(catalog, stores, layers)
+        self.catalog = catalog
+        # The last write that all stores were shown, and whether something stopped them half-way.
+        self._shown = catalog.generation
+        self._torn = False
+
+    def load(self) -> None:
+        """Fill every store from the catalog, from what it kept there where that is still good."""
+        with self.lock.writing():
+            self.unread = {graph.name for graph in self.graphs()}
+            with self._showing():
+                self._fill()
+            self._catch_up()
+        self._warn_if_behind()
+
+    def save(self) -> None:
+        """Keep what is slow to rebuild (tokenized texts) for the next opening."""
+        if self._torn or self._shown != self.catalog.generation:
+            return
+        for name, store in self.stores.items():
+            if not isinstance(store, KeywordStore) or name in self.behind:
+                continue
+            # A file that cannot be written now (read-only, full, busy) has lost nothing by it, and
+            # nobody waits for that.
+            with suppress(StoreError):
+                self.catalog.stop_waiting()
+                if len(store) and self.catalog.cache_is_due(name):
+                    self.catalog.save_cache(name, store.snapshot())
+
+    def distrust(self) -> None:
+        """Have the stores filled anew before they are asked again: they may be in disorder."""
+        self._torn = True
+
+    def refresh(self) -> None:
+        """Get ready to be asked: `catch_up`, and fill the stores that nobody asked before."""
+        self.catch_up()
+        if self.unread:
+            with self.lock.writing():
+                self._catch_up()
+                self._read_graphs(self.unread)
+                self.unread = set()
+
+    def catch_up(self) -> None:
+        """See what other processes have written since the last look; cheap when nothing was."""
+        if self._torn or self._shown != self.catalog.generation or not self.catalog.is_current():
+            with self.lock.writing():
+                self._catch_up()
+
+    def put(
+        self,
+        records: Sequence[Record],
+        *,
+        edges: Sequence[Edge] = (),
+        embedder: str | None = None,
+        dimension: int | None = None,
+        undated: AbstractSet[int] = frozenset(),
+    ) -> list[Record]:
+        """Store memories and links durably, in one transaction, and show them to every store."""
+        with self.lock.writing():
+            self._catch_up()
+            stored = self.catalog.put(
+                records, edges=edges, embedder=embedder, dimension=dimension, undated=undated
+            )
+            changed = [stored[at] for at in latest(stored, ordered=True)]
+            with self._showing():
+                self.follow(changed=changed, edges=edges)
+        self._warn_if_behind()
+        return stored
+
+    def forget(self, keys: Sequence[Key]) -> int:
+        """Erase memories with all their revisions."""
+        with self.lock.writing():
+            self._catch_up()
+            count = self.catalog.forget(keys)
+            self._catch_up()  # which edges went with them, too
+        self._warn_if_behind()
+        return count
+
+    def reinforce(self, keys: Sequence[Key], now: float) -> int:
+        """Count one use of each."""
+        with self.lock.writing():
+            self._catch_up()
+            count = self.catalog.reinforce(keys, now)
+            self._shown = self.catalog.generation  # only the catalog's own stores know of uses
+            return count
+
+    def add_edges(self, edges: Sequence[Edge]) -> None:
+        """Store edges between entities or memories and show them to the graph."""
+        with self.lock.writing():
+            self._catch_up()
+            self.catalog.add_edges(edges)
+            with self._showing():
+                self.follow(edges=edges)
+        self._warn_if_behind()
+
+    def remove_edges(self, edges: Sequence[Edge]) -> int:
+        """Erase edges; returns how many there were."""
+        with self.lock.writing():
+            self._catch_up()
+            count = self.catalog.remove_edges(edges)
+            with self._showing():
+                self.follow(edges_removed=edges)
+        self._warn_if_behind()
+        return count
+
+    def reembed(self, embed: Callable[[list[str]], Embedded], identity: Callable[[], str]) -> int:
+        """Store other vectors for all memories, and fill the vector stores anew.
+
+        Embedding takes long and holds no lock: what is written meanwhile, here or by another
+        process, is embedded in a further round, and the last look is under the lock.
+
+        Returns:
+            How many memories have a vector now.
+        """
+        vector_of: dict[str, NDArray[np.float32] | None] = {}
+        while True:
+            texts = {record.key: record.text for record in self.catalog.iter_records()}
+            missing = [text for text in dict.fromkeys(texts.values()) if text not in vector_of]
+            rows, has_vector = embed(missing)
+            for text, row, has in zip(missing, rows, has_vector, strict=True):
+                vector_of[text] = row if has else None
+            with self.lock.writing():
+                self._catch_up()
+                now = {record.key: record.text for record in self.catalog.iter_records()}
+                if not all(text in vector_of for text in now.values()):
+                    continue
+                found = {key: vector_of[text] for key, text in now.items()}
+                vectors = {key: vector for key, vector in found.items() if vector is not None}
+                self.catalog.replace_vectors(vectors, embedder=identity())
+                with self._showing():
+                    self._fill_anew()
+                return len(vectors)
+
+    def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
+        """A separate engine with the revisions of some roots that were valid at a time.
+
+        Vectors, keywords and graph are filled anew, so that nothing later, not even a statistic,
+        has any influence. Other stores are shared: they see the query and answer as they can.
+        """
+        stores = [
+            store.fresh() if isinstance(store, _REBUILT) else store
+            for name, store in self.stores.items()
+            if name not in CATALOG_STORES
+        ]
+        with self.lock.reading():
+            past = Engine(
+                self.catalog.snapshot(as_of, roots=sorted(roots, key=lambda root: root.path)),
+                stores,
+                self.layers,
+            )
+            edges = [
+                edge for edge in self.catalog.iter_edges(as_of=as_of) if edge.scope.root in roots
+            ]
+            shared = frozenset(self.stores) - {
+                name for name, store in self.stores.items() if isinstance(store, _REBUILT)
+            }
+            past.behind.update({n: kind for n, kind in self.behind.items() if n in shared})
+            past.lock, past.present = self.lock, self.catalog
+            past.follow(changed=list(past.view.iter_records()), edges=edges, without=shared)
+        return past
+
+    def close(self) -> None:
+        """Close the stores, then the catalog."""
+        try:
+            super().close()
+        finally:
+            self.catalog.close()
+
+    @contextmanager
+    def _showing(self) -> Iterator[None]:
+        """Stores while they are shown what the catalog holds.
+
+        What stops them half-way (Ctrl-C) leaves them torn: they are filled anew before they are
+        asked again. Errors of a store's own are none of that, see `follow`.
+        """
+        self._torn = True
+        yield
+        self._shown, self._torn = self.catalog.generation, False
+
+    def _catch_up(self) -> None:
+        """Show the stores what they have not seen yet; the caller holds the lock for writing."""
+        known = self.catalog.generation
+        changes = self.catalog.refresh()
+        if self._shown != known:
+            changes = self.catalog.changes(self._shown)
+        torn = self._torn
+        with self._showing():
+            if torn or not changes.complete or (changes and self._reembedded()):
+                rebuilt = [n for n, store in self.stores.items() if isinstance(store, _REBUILT)]
+                self.follow(removed=changes.removed, without=frozenset(rebuilt))
+                self._fill_anew()
+            elif changes:
+                self.follow(
+                    changed=changes.changed,
+                    removed=changes.removed,
+                    edges=changes.edges,
+                    edges_removed=changes.edges_removed,
+                )
+
+    def _reembedded(self) -> bool:
+        """Whether somebody gave the file vectors of another length than a store holds."""
+        dimension = stored_dimension(self.catalog)
+        return any(
+            isinstance(store, VectorStore) and store.dimension not in (None, dimension)
+            for store in self.stores.values()
+        )
+
+    def _fill_anew(self) -> None:
+        """Too much was written elsewhere to be told one by one: read everything."""
+        self.equivalents = Equivalents()
+        for name, store in self.stores.items():
+            if isinstance(store, _REBUILT):
+                self.stores[name] = store.fresh()
+                self.behind.pop(name, None)
+        self._fill()
+        self._read_graphs({graph.name for graph in self.graphs()} - self.unread)
+
+    def _fill(self) -> None:
+        """Show the stores but graphs everything there is; the caller holds the lock for writing."""
+        rows = self.catalog.rows()
+        knowing = {graph.name for graph in self.graphs()}
+        for name, store in self.stores.items():
+            if isinstance(store, VectorStore) and not len(store):
+                read = partial(self.catalog.load_vectors, rows.serials)
+                self.tell(name, partial(store.load, rows.shared(), read))
+                knowing.add(name)
+            elif isinstance(store, KeywordStore) and self._restore(store, rows):
+                knowing.add(name)
+        if any(isinstance(s, SupportsWrite) for n, s in self.stores.items() if n not in knowing):
+            for records in _batched(self.catalog.iter_records(), _BATCH):
+                self.follow(changed=records, without=frozenset(knowing))
+        self.equivalents.put(self.catalog.linked(EQUIVALENT))
+        self.equivalents.put_edges(self.catalog.iter_edges(kind=EQUIVALENT))
+
+    def _restore(self, store: KeywordStore, rows: ScopedRows) -> bool:
+        """Fill a store from what it kept in the catalog, unless that is of no use any more."""
+        kept = self.catalog.load_cache(store.name)
+        if kept is None:
+            return False
+        generation, data = kept
+        current = generation == self.catalog.generation
+        missed = self.catalog.changes(generation)
+        if not (missed.complete and store.restore(data, rows=rows.shared() if current else None)):
+            self.catalog.discard_cache(store.name)
+            return False
+        others = frozenset(self.stores) - {store.name}
+        self.follow(changed=missed.changed, removed=missed.removed, without=others)
+        return True
+
+    def _read_graphs(self, names: AbstractSet[str]) -> None:
+        for graph in self.graphs():
+            if graph.name in names:
+                rows, edges = self.catalog.rows(), list(self.catalog.iter_edges())
+                self.tell(graph.name, partial(graph.load, rows, self.catalog.linked(), edges))
+
+    def _warn_if_behind(self) -> None:
+        for name, kind in self.behind.items():
+            warnings.warn(
+                f"store {name!r} failed to follow a write ({kind}); the memory is stored, but this "
+                "store's evidence counts as failed until the memory is opened anew",
+                CacheWarning,
+                stacklevel=4,
+            )
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

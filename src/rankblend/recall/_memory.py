@@ -1,0 +1,351 @@
+"""`Memory`: remember, recall, explain; the facade over the catalog, its stores and a profile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rankblend.embedders import Embedder, checked, identity
+from rankblend.profiles import load_profile
+from rankblend.recall._arguments import (
+    Problems,
+    check_options,
+    quarter_of_the_characters,
+    read_layers,
+    read_stores,
+    system_clock,
+)
+from rankblend.recall._embedding import check_embedder
+from rankblend.recall._engine import default_stores
+from rankblend.recall._items import read_edges, read_items
+from rankblend.recall._live import LiveEngine
+from rankblend.recall._portable import export_lines, read_batch, write_lines
+from rankblend.recall._question import Reranker
+from rankblend.recall._reader import MemoryReader, ProfileLike, ScopeLike
+from rankblend.recall._write import Batch, Progress, collecting_seldom, owned_keys, write
+from rankblend.relevance import Scope
+from rankblend.stores import DEFAULT_LAYERS, LayerPolicy, Link, Statistics, Store
+from rankblend.stores.catalog import Catalog
+from rankblend.stores.graph import edges_of
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+class Memory(MemoryReader):
+    """A multi-layer memory in one file: several stores, one explained ranking.
+
+    Open it with `Memory.open`; use it as a context manager or call `close`. It may be used from
+    several threads, and several processes may open one file.
+
+    Example:
+        >>> memory = Memory.open(":memory:")
+        >>> memory.remember("Refunds over 500 need approval", scope="tenant:acme", id="policy")
+        'policy'
+        >>> memory.recall("refund approval", scope="tenant:acme/user:7")[0].memory.id
+        'policy'
+        >>> memory.close()
+    """
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        embedder: Embedder | None = None,
+        profile: ProfileLike = "default",
+        stores: Iterable[Store] | None = None,
+        reranker: Reranker | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        clock: Callable[[], datetime] | None = None,
+        store_timeout: float | None = None,
+        busy_timeout: float = 5.0,
+        statistics: str = "root",
+        layers: Mapping[str, LayerPolicy] | None = None,
+        allow_subtree: bool = False,
+        token_counter: Callable[[str], int] | None = None,
+    ) -> Memory:
+        """Open a memory, creating the file when there is none.
+
+        Args:
+            path: A file, or ``":memory:"``.
+            embedder: Texts → vectors; see `rankblend.embedders`. Without one, memories have the
+                vectors they are given, and queries have none: similarity is absent, not zero.
+            profile: The recipe used when a recall names none.
+            stores: Stores beside the catalog's own two; None for `default_stores`. They belong to
+                the memory from now on and are closed with it.
+            reranker: Decides whether a profile's reranking may serve.
+            tokenizer: Text → tokens, for coverage and keywords; None for the built-in one.
+            clock: Returns the present as an aware datetime; None for the system's clock.
+            store_timeout: Seconds a store may take during a recall, or None for no limit.
+            busy_timeout: Seconds a write waits for another process that is writing, above 0.
+            statistics: What keyword statistics are taken over: ``root``, ``visible`` or ``store``.
+            layers: Policies by layer name, added to the defaults.
+            allow_subtree: Permit ``reach="subtree"``.
+            token_counter: Text → length for ``max_tokens`` caps; None: characters / 4, rounded up.
+
+        Raises:
+            InvalidArgumentError: All problems with the arguments at once.
+            UnknownNameError, ProfileError: The profile.
+            EmbedderMismatchError: The file was written with another embedder.
+            CatalogCorruptError, CatalogVersionError, CatalogBusyError: The file.
+        """
+        problems = Problems()
+        check_options(
+            problems, busy_timeout=busy_timeout, store_timeout=store_timeout, statistics=statistics,
+            functions={"embedder": embedder, "tokenizer": tokenizer, "clock": clock,
+                       "token_counter": token_counter, "reranker": reranker},
+        )  # fmt: skip
+        policies = read_layers(problems, layers)
+        given = read_stores(problems, stores)
+        if given is not None and tokenizer is not None:
+            problems.add("tokenizer: give it to default_stores when you give stores")
+        problems.raise_if_any()
+        recipe = load_profile(profile)
+        chosen = given if given is not None else default_stores(tokenizer=tokenizer)
+        with ExitStack() as undo:
+            for store in chosen:
+                undo.callback(store.close)
+            catalog = Catalog.open(path, busy_timeout=busy_timeout)
+            undo.callback(catalog.close)
+            check_embedder(catalog, embedder)
+            engine = LiveEngine(catalog, chosen, {**DEFAULT_LAYERS, **policies})
+            engine.load()
+            memory = cls(
+                engine,
+                embedder=embedder,
+                profile=recipe,
+                reranker=reranker,
+                clock=clock or system_clock,
+                store_timeout=None if store_timeout is None else float(store_timeout),
+                statistics=Statistics(statistics),
+                allow_subtree=bool(allow_subtree),
+                count_tokens=token_counter or quarter_of_the_characters,
+            )
+            undo.pop_all()
+        return memory
+
+    def remember(
+        self,
+        text: str,
+        *,
+        scope: ScopeLike,
+        id: str | None = None,
+        layer: str = "semantic",
+        key: str | None = None,
+        salience: float | None = None,
+        confidence: float | None = None,
+        review: str | None = None,
+        maturity: str | None = None,
+        certainty: str | None = None,
+        links: Sequence[str | Link] = (),
+        at: datetime | str | None = None,
+        expires: datetime | str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        vector: Any = None,
+    ) -> str:
+        """Store one memory durably; with an id known at this scope, as its new revision.
+
+        Args:
+            text: What to remember; not blank.
+            scope: Where it belongs; exactly this scope owns it.
+            id: Unique at its scope; None for a new random one.
+            layer: Its layer; see `LayerPolicy`.
+            key: What it is about: in layers with policy ``shadow`` the nearest scope's memory of a
+                key hides those farther up.
+            salience: Importance in [0, 1]; None says nothing, which is not 0.
+            confidence: How sure the writer is, in [0, 1], or None.
+            review: ``confirmed``, ``unreviewed``, ``flagged`` or None.
+            maturity: ``settled``, ``provisional`` or None.
+            certainty: ``stated``, ``inferred`` or None.
+            links: Ids of memories or names of entities, or `Link`s.
+            at: Valid from; None for now, or from when the revision it replaces is, where that is
+                later (the clock has gone backwards): without ``at`` it always becomes current.
+            expires: Not shown from then on.
+            metadata: JSON values, for filters.
+            vector: The embedding, shape (d,); None to have the embedder make it.
+
+        Returns:
+            The id.
+
+        Raises:
+            InvalidArgumentError: All problems at once; nothing is stored.
+            EmbeddingError: The embedder failed; nothing is stored.
+            StoreError: The catalog could not be written; nothing is stored.
+        """
+        item = {
+            "text": text, "scope": scope, "id": id, "layer": layer, "key": key,
+            "salience": salience, "confidence": confidence, "review": review,
+            "maturity": maturity, "certainty": certainty, "links": links, "at": at,
+            "expires": expires, "metadata": metadata, "vector": vector,
+        }  # fmt: skip
+        return self._remember([item], named=False, embed=True)[0]
+
+    def remember_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        """Store several memories in one transaction: all of them, or none.
+
+        Args:
+            items: Mappings with the arguments of `remember`; those moved from elsewhere may bring
+                ``created``, ``uses`` and ``used`` too. One id may come several times at one scope,
+                as its revisions.
+            embed: False: memories that bring no vector get none; `reembed` makes them later.
+            progress: Told now and then how many texts have been embedded so far.
+
+        Returns:
+            The ids, in order.
+
+        Raises:
+            As `remember`; problems name the item, e.g. ``items[3].salience``.
+        """
+        return self._remember(items, named=True, embed=embed, progress=progress)
+
+    def link(
+        self,
+        source: str,
+        target: str,
+        *,
+        scope: ScopeLike,
+        kind: str = "related",
+        weight: float = 1.0,
+        verified: bool = False,
+        at: datetime | str | None = None,
+    ) -> None:
+        """Join two nodes, ids of memories or names of entities; it holds from ``at``, or always."""
+        item = {"source": source, "target": target, "kind": kind, "weight": weight}
+        self.link_many([{**item, "verified": verified, "at": at}], scope=scope)
+
+    def link_many(self, links: Iterable[Mapping[str, Any]], *, scope: ScopeLike) -> None:
+        """Join many pairs of nodes in one transaction; see `link`."""
+        self._open_engine().add_edges(read_edges(links, scope))
+
+    def add_networkx(self, graph: nx.Graph, *, scope: ScopeLike) -> int:
+        """Store the edges of a networkx graph, owned by one scope; returns how many.
+
+        Nodes are ids of memories or names of entities. ``kind``, ``weight`` (in (0, 1]) and
+        ``verified`` are read from the edges' attributes and stored; other attributes are not.
+
+        Raises:
+            InvalidArgumentError: A node that is not text, or a bad weight; nothing is stored.
+        """
+        edges, _ = edges_of(graph, Scope.of(scope))
+        self._open_engine().add_edges(edges)
+        return len(edges)
+
+    def unlink(self, source: str, target: str, *, scope: ScopeLike, kind: str = "related") -> int:
+        """Remove what `link` made at exactly this scope; returns how many links that were."""
+        item = {"source": source, "target": target, "kind": kind}
+        return self._open_engine().remove_edges(read_edges([item], scope))
+
+    def forget(self, ids: str | Iterable[str], *, scope: ScopeLike) -> int:
+        """Erase memories stored at exactly this scope, with all their revisions.
+
+        Raises:
+            MemoryNotFoundError: An id is unknown or not visible from the scope (the same words).
+            ScopeMismatchError: An id is visible from the scope but stored elsewhere.
+        """
+        engine = self._open_engine()
+        return engine.forget(owned_keys(engine, ids, scope, now=lambda: self._now(None)))
+
+    def reinforce(self, ids: str | Iterable[str], *, scope: ScopeLike) -> int:
+        """Count one use of memories stored at exactly this scope; errors as in `forget`."""
+        engine = self._open_engine()
+        keys = owned_keys(engine, ids, scope, now=lambda: self._now(None))
+        return engine.reinforce(keys, self._now(None))
+
+    def reembed(self, embedder: Embedder, *, batch: int = 256) -> int:
+        """Replace all vectors by those of another embedder, in one transaction.
+
+        Vectors of earlier revisions are dropped: queries as of the past then have no similarity.
+
+        Returns:
+            How many memories have a vector now.
+
+        Raises:
+            EmbeddingError: The embedder failed; nothing was changed.
+        """
+        count = self._open_engine().reembed(
+            lambda texts: checked(embedder, texts, batch_size=batch), lambda: identity(embedder)
+        )
+        self._embedder = embedder
+        return count
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write every revision, use and link as JSON lines; returns how many lines.
+
+        The file appears under its name only when it is complete; where it cannot be written that is
+        an `InvalidArgumentError` about the path or a `StoreError`.
+        """
+        return write_lines(path, export_lines(self._open_engine().catalog))
+
+    def import_(
+        self,
+        path: str | os.PathLike[str] | Batch,
+        *,
+        scope: ScopeLike | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Read JSON lines, exported or written by hand, in one transaction: all of them, or none.
+
+        A line has the arguments of an item of `remember_many`, or with ``"type": "link"`` those of
+        `link`; several of one id are revisions. What an export with vectors has none for stays so.
+
+        Args:
+            path: The file, or what `read_batch` read from it.
+            scope: Of lines that name none.
+            progress: Told now and then how many texts have been embedded so far.
+
+        Returns:
+            How many memories, revisions and links were read.
+
+        Raises:
+            InvalidArgumentError: Every problem with the number of its line; nothing is stored.
+            EmbedderMismatchError: Its vectors are of another embedder; nothing is stored.
+        """
+        engine = self._open_engine()
+        batch = path if isinstance(path, Batch) else read_batch(path, self._now(None), scope)
+        write(engine, batch, self._embedder, progress=progress)
+        return len(batch.items) + len(batch.edges)
+
+    def close(self) -> None:
+        """Close the file and all stores; closing twice is harmless."""
+        if not self._closed:
+            self._closed = True
+            self._snapshots.clear()
+            try:
+                self._engine.save()
+            finally:
+                self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"profile={self._profile.name!r}"
+        return f"<Memory {state}>"
+
+    @collecting_seldom()
+    def _remember(
+        self, items: object, *, named: bool, embed: bool, progress: Progress | None = None
+    ) -> list[str]:
+        engine = self._open_engine()
+        batch = Batch(read_items(items, now=self._now(None), named=named))
+        stored = write(engine, batch, self._embedder if embed else None, progress=progress)
+        return [record.id for record in stored]

@@ -1,0 +1,98 @@
+"""Which memories are considered: proposals of all stores, joined without favouring any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from attrs import frozen
+
+from rankblend.stores import Seed
+
+SEEDS_PER_STORE = 10
+
+# One store's proposals: level → ids, best first. Level None means all levels at once.
+Proposals = Mapping[int | None, Sequence[str]]
+
+
+@frozen
+class PooledFrom:
+    """Who proposed a candidate: store name, level asked (None = all) and rank from 1."""
+
+    store: str
+    level: int | None
+    rank: int
+
+
+@frozen(eq=False, repr=False, slots=False)
+class Sources(Mapping[str, tuple[PooledFrom, ...]]):
+    """Id → who proposed it, in pool order; worked out when somebody asks for one.
+
+    Args:
+        pool: The ids.
+        lists: Level, store and ids of all proposals.
+    """
+
+    pool: tuple[str, ...]
+    lists: Sequence[tuple[int | None, str, Sequence[str]]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pool)
+
+    def __len__(self) -> int:
+        return len(self.pool)
+
+    def __getitem__(self, identifier: str) -> tuple[PooledFrom, ...]:
+        return self._found[identifier]
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    @cached_property
+    def _found(self) -> dict[str, tuple[PooledFrom, ...]]:
+        found: dict[str, list[PooledFrom]] = {identifier: [] for identifier in self.pool}
+        for level, store, ids in self.lists:
+            for rank, identifier in enumerate(ids, start=1):
+                if identifier in found:
+                    found[identifier].append(PooledFrom(store, level, rank))
+        return {identifier: tuple(sources) for identifier, sources in found.items()}
+
+
+def join_proposals(proposals: Mapping[str, Proposals], limit: int) -> Sources:
+    """The union of all proposals, cut at ``limit``, with who proposed each.
+
+    One at a time in turn: over the levels, nearest first, and within a level over the stores by
+    name, each giving its best id that is not in the pool yet. So no store and no crowded ancestor
+    can push the others out.
+    """
+    lists = [
+        (level, store, ids)
+        for store, levels in sorted(proposals.items())
+        for level, ids in levels.items()
+    ]
+    lists.sort(key=lambda entry: (entry[0] is not None, entry[0] or 0, entry[1]))
+    pool: dict[str, None] = {}
+    waiting = [iter(ids) for _, _, ids in lists]
+    while waiting and len(pool) < limit:
+        for ids in tuple(waiting):
+            for identifier in ids:
+                if identifier not in pool:
+                    pool[identifier] = None
+                    break
+            else:
+                waiting.remove(ids)
+            if len(pool) == limit:
+                break
+    return Sources(tuple(pool), lists)
+
+
+def seeds_from(store: str, ids: Sequence[str]) -> list[Seed]:
+    """A store's overall best proposals as seeds for stores that start from somewhere.
+
+    The weight of the proposal at rank r is 1/r: proposals carry no scores, and a rank is the one
+    strength that means the same for every store.
+    """
+    return [
+        Seed(identifier, 1.0 / rank, store)
+        for rank, identifier in enumerate(ids[:SEEDS_PER_STORE], start=1)
+    ]

@@ -1,0 +1,232 @@
+"""Memories as JSON lines: every revision and link of a file, readable anywhere, written back whole."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankblend.errors import InvalidArgumentError, StoreError
+from rankblend.recall import _arguments as arguments
+from rankblend.recall._arguments import Problems, as_datetime
+from rankblend.recall._embedding import EMBEDDER, stored_dimension
+from rankblend.recall._items import Item, read_edge, read_item
+from rankblend.recall._write import Batch
+from rankblend.relevance import Scope
+from rankblend.stores import Edge, Record
+from rankblend.stores.catalog import Catalog, locate_file
+
+FORMAT = 1
+_SHOWN_PROBLEMS = 20
+_HEADER = ("format", "embedder", "dimension")
+_ANY = Scope.parse("any:any")  # stands in for a scope that is missing, to find further problems
+
+
+def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """A header, then every revision of every memory in the order of its valid time, then links."""
+    header = {
+        "type": "rankblend", "format": FORMAT, "embedder": catalog.get_meta(EMBEDDER),
+        "dimension": stored_dimension(catalog),
+    }  # fmt: skip
+    yield {name: value for name, value in header.items() if value is not None}
+    for current in catalog.iter_records():
+        for record in catalog.revisions(current.key):
+            yield {"type": "memory", **_plain(record)}
+    for edge in catalog.iter_edges():
+        yield {"type": "link", "scope": str(edge.scope), "source": edge.source,
+               "target": edge.target, "kind": edge.kind, "weight": edge.weight,
+               "verified": edge.verified,
+               **({} if edge.at is None else {"at": _when(edge.at)})}  # fmt: skip
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterator[dict[str, Any]]) -> int:
+    """Write lines to a file: all of them under its name, or, when interrupted, no new file.
+
+    Raises:
+        InvalidArgumentError: The path is none, names a folder or lies in none.
+        StoreError: The file cannot be written; none appeared.
+    """
+    target = locate_file(path)
+    partial = target.with_name(f".{target.name}.partial")
+    count = 0
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            for line in lines:
+                file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError):
+            why = error.strerror or type(error).__name__
+            raise StoreError(f"{path}: cannot be written ({why}); no file was made") from error
+        raise
+    return count
+
+
+def read_lines(
+    path: str | os.PathLike[str],
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Read JSON lines of memories and links; a line without ``type`` is a memory.
+
+    Returns:
+        Arguments of `Memory.remember_many` items, and of `Memory.link` with their scope.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read; lines that are no JSON objects or of an
+            unknown type, with their numbers, all at once.
+    """
+    memories: list[Mapping[str, Any]] = []
+    links: list[Mapping[str, Any]] = []
+    problems = Problems()
+    for where, kind, item in _parsed(path, problems):
+        if kind == "memory":
+            memories.append(item)
+        elif kind == "link":
+            links.append(item)
+        elif item.get("format") != FORMAT:
+            problems.add(f"{where}{_unknown_format(item)}")
+    if problems.found:
+        more = len(problems.found) - _SHOWN_PROBLEMS
+        raise InvalidArgumentError(
+            problems.found[:_SHOWN_PROBLEMS] + ([f"… and {more} more"] if more > 0 else [])
+        )
+    return memories, links
+
+
+def read_batch(path: str | os.PathLike[str], now: float, scope: object = None) -> Batch:
+    """Read JSON lines, exported or written by hand, and check all of them.
+
+    Args:
+        path: The file.
+        now: Seconds since the epoch: when a memory without ``at`` is valid from.
+        scope: Of lines that name none; None refuses those.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read; every problem of every line, with the number
+            of the line, in the order of the file.
+    """
+    problems = Problems()
+    default = None if scope is None else arguments.read_scope(problems, "scope", scope)
+    items: list[Item] = []
+    edges: list[Edge] = []
+    header: dict[str, Any] = {}
+    for where, kind, line in _parsed(path, problems):
+        if kind == "rankblend":
+            _read_header(problems, where, line, header)
+            continue
+        if "scope" not in line and scope is None:
+            problems.add(
+                f"{where}names no scope; give it one, or pass one for all such lines (--scope)"
+            )
+        line.setdefault("scope", default if default is not None else _ANY)
+        if kind == "memory":
+            item = read_item(problems, where, line, now=now)
+            if item is not None:
+                items.append(item)
+        else:
+            place = arguments.read_scope(problems, f"{where}scope", line.pop("scope"))
+            edge = read_edge(problems, where, line, place)
+            if edge is not None:
+                edges.append(edge)
+    problems.raise_if_any()
+    return Batch(items, edges, header.get("embedder"), header.get("dimension"))
+
+
+def _parsed(
+    path: str | os.PathLike[str], problems: Problems
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """What each line holds, with what problems with it start with, and its kind.
+
+    Lines that are no object of a known kind are noted as problems and left out.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except TypeError:
+        raise InvalidArgumentError(f"path: expected a path, got {type(path).__name__}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
+        raise InvalidArgumentError(f"{path}: cannot be read ({_told(error)})") from None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}: "
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError):
+            problems.add(f"{where}expected a JSON object")
+            continue
+        if not isinstance(item, dict):
+            problems.add(f"{where}expected a JSON object, got {type(item).__name__}")
+            continue
+        kind = item.pop("type", "memory")
+        if kind not in ("memory", "link", "rankblend"):
+            problems.add(f"{where}unknown type {kind!r:.40}; expected memory or link")
+            continue
+        yield where, kind, _decoded(item)
+
+
+def _read_header(
+    problems: Problems, where: str, line: Mapping[str, Any], header: dict[str, Any]
+) -> None:
+    """Enter what a header says; several, as of files joined into one, must say the same."""
+    if line.get("format") != FORMAT:
+        problems.add(f"{where}{_unknown_format(line)}")
+        return
+    for name in (each for each in line if each not in _HEADER):
+        problems.add(f"{where}{name!s:.40}: not known in a header")
+    if line.get("embedder") is not None:
+        problems.text(f"{where}embedder", line["embedder"], limit=arguments.MAX_ID)
+    problems.integer(f"{where}dimension", line.get("dimension"), least=1)
+    for name in ("embedder", "dimension"):
+        if header.setdefault(name, line.get(name)) != line.get(name):
+            problems.add(f"{where}{name}: another header of this file says something else")
+
+
+def _unknown_format(line: Mapping[str, Any]) -> str:
+    return f"format {line.get('format')!r:.20} is not known; this version reads format {FORMAT}"
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "scope": str(record.scope), "id": record.id, "text": record.text, "layer": record.layer,
+        "key": record.slot, "salience": record.salience, "confidence": record.confidence,
+        "review": record.review, "maturity": record.maturity, "certainty": record.certainty,
+        "created": _when(record.created), "at": _when(record.at), "expires": _when(record.expires),
+        "metadata": dict(record.metadata) or None,
+        "uses": record.uses or None, "used": _when(record.used),
+        "links": [
+            {"target": link.target, "kind": link.kind, "weight": link.weight,
+             "verified": link.verified}
+            for link in record.links
+        ] or None,
+    }  # fmt: skip
+    if record.vector is not None:
+        raw = np.ascontiguousarray(record.vector, "<f4").tobytes()
+        values["vector"] = {"f32": base64.b64encode(raw).decode("ascii")}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _decoded(item: dict[str, Any]) -> dict[str, Any]:
+    vector = item.get("vector")
+    if isinstance(vector, dict) and isinstance(vector.get("f32"), str):
+        with suppress(ValueError):
+            item["vector"] = np.frombuffer(base64.b64decode(vector["f32"], validate=True), "<f4")
+    return item
+
+
+def _when(seconds: float | None) -> str | None:
+    moment = as_datetime(seconds)
+    return None if moment is None else moment.isoformat()
+
+
+def _told(error: Exception) -> str:
+    return "not UTF-8" if isinstance(error, UnicodeDecodeError) else type(error).__name__

@@ -1,0 +1,84 @@
+"""What a recall asks, after all its arguments have been read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from rankblend.kernels.text import tokens
+from rankblend.profiles import RankingProfile
+from rankblend.relevance import Scope
+from rankblend.stores import Reach, Seed, Statistics
+from rankblend.stores.catalog import Filters
+
+
+@frozen
+class Serving:
+    """What a reranker decided.
+
+    Args:
+        node: Which part of the profile scores: ``score`` or ``rerank``.
+        trace: What the trace says of it.
+        evidence: Id of the evidence it was admitted by; empty if there is none.
+        shadow: Whether the order by ``rerank`` is put into the trace beside what is served.
+    """
+
+    node: str
+    trace: str
+    evidence: str = ""
+    shadow: bool = False
+
+
+class Reranker(Protocol):
+    """Decides whether a profile's ``rerank`` score may serve; asked once a recall."""
+
+    def __call__(self, profile: RankingProfile) -> Serving:
+        """``Serving("score", reason)`` for the baseline, ``Serving("rerank", name)`` otherwise."""
+        ...
+
+
+@frozen(eq=False)
+class Question:
+    """A validated recall.
+
+    Args:
+        text: The query.
+        scopes: Whose memories.
+        profile: The recipe, per-call weights included.
+        reach, statistics, as_of, seeds: See `Memory.recall`; times in seconds.
+        now: What ages are measured to: ``as_of`` where that is given, else the present.
+        present: When the question is asked; a use is counted then.
+        top: Result size, or None for the profile's.
+        filters: Hard conditions.
+        prefer: Soft ones, as they were given.
+        include_expired: Show expired memories too.
+        embed: Text → unit vector, or None without an embedder.
+        reranker: See `Reranker`.
+        count_tokens: Text → length, for token caps.
+    """
+
+    text: str
+    scopes: tuple[Scope, ...]
+    profile: RankingProfile
+    reach: Reach = Reach.ANCESTORS
+    statistics: Statistics = Statistics.ROOT
+    now: float = 0.0
+    present: float = 0.0
+    as_of: float | None = None
+    top: int | None = None
+    filters: Filters = field(factory=Filters)
+    prefer: Mapping[str, object] = field(factory=dict)
+    seeds: tuple[Seed, ...] = ()
+    include_expired: bool = False
+    embed: Callable[[str], NDArray[np.float32] | None] | None = None
+    reranker: Reranker | None = None
+    count_tokens: Callable[[str], int] = len
+
+    @property
+    def blank(self) -> bool:
+        """A cold start: there is no word to look for."""
+        return not tokens(self.text)

@@ -1,0 +1,120 @@
+"""Edges: statements that two nodes are connected, each written at a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+from rankblend.errors import InvalidArgumentError
+from rankblend.relevance import Scope, is_number
+from rankblend.stores._record import Edge
+from rankblend.stores.catalog._codec import ScopeReader, decoding
+from rankblend.stores.catalog._record_checks import is_text
+
+_UPSERT = """
+INSERT INTO edges (scope, source, target, kind, weight, verified, at, generation)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (scope, source, target, kind) DO UPDATE SET
+    weight = excluded.weight, verified = excluded.verified, at = excluded.at,
+    generation = excluded.generation
+"""
+_DELETE = "DELETE FROM edges WHERE scope = ? AND source = ? AND target = ? AND kind = ?"
+_BURY = """
+INSERT INTO edge_tombstones (generation, scope, source, target, kind) VALUES (?, ?, ?, ?, ?)
+"""
+_NEXT = """
+SELECT scope, source, target, kind, weight, verified, at FROM edges
+WHERE (scope, source, target, kind) > (?, ?, ?, ?) AND (at IS NULL OR at <= ?)
+    AND (? IS NULL OR kind = ?)
+ORDER BY scope, source, target, kind LIMIT ?
+"""
+_SINCE = """
+SELECT scope, source, target, kind, weight, verified, at FROM edges
+WHERE generation > ? ORDER BY scope, source, target, kind
+"""
+EdgeIdentity = tuple[str, str, str, str]
+
+
+def check_edges(edges: Iterable[Edge]) -> list[Edge]:
+    """The edges as a list.
+
+    Raises:
+        InvalidArgumentError: A blank node or kind, or a weight outside (0, 1]; all at once.
+    """
+    checked = list(edges)
+    problems = [
+        f"edges[{position}]: {problem}"
+        for position, edge in enumerate(checked)
+        for problem in _problems(edge)
+    ]
+    if problems:
+        raise InvalidArgumentError(problems)
+    return checked
+
+
+def _problems(edge: object) -> list[str]:
+    if not isinstance(edge, Edge) or type(edge.scope) is not Scope:
+        return [f"expected an Edge at a Scope, got {type(edge).__name__}"]
+    problems = [
+        f"{name}: expected text that is not blank"
+        for name, text in (("source", edge.source), ("target", edge.target), ("kind", edge.kind))
+        if not (is_text(text) and text.strip())
+    ]
+    if not (is_number(edge.weight) and 0 < edge.weight <= 1):
+        problems.append("weight: expected a number in (0, 1]")
+    if edge.at is not None and not is_number(edge.at):
+        problems.append("at: expected finite seconds or None")
+    return problems
+
+
+def insert_edges(connection: Connection, edges: Sequence[Edge], generation: int) -> None:
+    """Write edges, replacing those with the same identity."""
+    connection.executemany(
+        _UPSERT,
+        (
+            (*edge.identity, float(edge.weight), bool(edge.verified), edge.at, generation)
+            for edge in edges
+        ),
+    )
+
+
+def delete_edges(
+    connection: Connection, identities: Iterable[EdgeIdentity], generation: int
+) -> int:
+    """Delete edges and leave a tombstone for each; how many there were."""
+    deleted = 0
+    for identity in identities:
+        if connection.execute(_DELETE, identity).rowcount:
+            connection.execute(_BURY, (generation, *identity))
+            deleted += 1
+    return deleted
+
+
+def next_edges(
+    connection: Connection,
+    scopes: ScopeReader,
+    after: EdgeIdentity,
+    as_of: float,
+    kind: str | None,
+    size: int,
+) -> list[Edge]:
+    """The next ``size`` edges behind an identity that hold at ``as_of``, in order of identity.
+
+    ``kind`` leaves out those of other kinds.
+    """
+    rows = connection.execute(_NEXT, (*after, as_of, kind, kind, size)).fetchall()
+    with decoding():
+        return [_edge(row, scopes) for row in rows]
+
+
+def edges_since(connection: Connection, scopes: ScopeReader, generation: int) -> list[Edge]:
+    """Edges written after a generation."""
+    rows = connection.execute(_SINCE, (generation,)).fetchall()
+    with decoding():
+        return [_edge(row, scopes) for row in rows]
+
+
+def _edge(row: Sequence[Any], scopes: ScopeReader) -> Edge:
+    path, source, target, kind, weight, verified, at = row
+    return Edge(scopes(path), source, target, kind, weight, bool(verified), at)

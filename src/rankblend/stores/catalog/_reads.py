@@ -1,0 +1,277 @@
+"""What the tables say, as records: single ones, all of them, as they were, and what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rankblend.relevance import Scope
+from rankblend.stores._record import Edge, Key, Record
+from rankblend.stores.catalog._codec import ScopeReader, decode_links, decoding, rebuild
+from rankblend.stores.catalog._columns import Columns
+from rankblend.stores.catalog._edges import edges_since
+from rankblend.stores.catalog._record_checks import dump_json, is_text
+
+_CURRENT = """
+SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
+    m.at, m.expires, m.layer, m.slot, m.salience, m.confidence, m.review, m.maturity, m.certainty,
+    m.digest, m.text, m.links, m.metadata, v.vector
+FROM memories AS m LEFT JOIN vectors AS v USING (serial)
+"""
+_PAST = """
+SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
+    h.at, h.expires, h.layer, h.slot, h.salience, h.confidence, h.review, h.maturity, h.certainty,
+    h.digest, h.text, h.links, h.metadata, h.vector
+FROM memories AS m JOIN history AS h USING (serial)
+"""
+_BY_KEY = _CURRENT + "WHERE m.scope = ? AND m.id = ?"
+_BY_SERIAL = """
+SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
+    m.at, m.expires, m.layer, m.slot, m.salience, m.confidence, m.review, m.maturity, m.certainty,
+    m.digest, m.text, m.links, m.metadata, NULL
+FROM memories AS m WHERE m.serial IN (SELECT value FROM json_each(?))
+"""
+_BY_GENERATION = _CURRENT + "WHERE m.generation > ? ORDER BY m.scope, m.id"
+_NEXT = _CURRENT + "WHERE (m.scope, m.id) > (?, ?) ORDER BY m.scope, m.id LIMIT ?"
+_REVISIONS = _PAST + "WHERE m.scope = ? AND m.id = ? ORDER BY h.at, h.revision"
+_AT_CURRENT = _CURRENT + "WHERE m.at <= :as_of AND m.scope >= :low AND m.scope < :high"
+_AT_PAST = "\n".join(
+    (
+        _PAST,
+        """
+WHERE m.at > :as_of AND m.scope >= :low AND m.scope < :high AND h.revision = (
+    SELECT revision FROM history
+    WHERE serial = m.serial AND at <= :as_of ORDER BY at DESC, revision DESC LIMIT 1
+)
+""",
+    )
+)
+_COLUMNS = """
+SELECT scope, id, serial, created, at, used, expires, salience, confidence, uses, layer, slot,
+    review, maturity, certainty, digest
+FROM memories
+"""
+_USES_AT = "SELECT serial, max(used), sum(count) FROM uses WHERE used <= ? GROUP BY serial"
+_LINKED = """
+SELECT scope, id, serial, links FROM memories
+WHERE links IS NOT NULL AND (?1 IS NULL OR instr(links, ?1))
+"""
+_VECTOR = np.dtype("<f4")
+# Rows fetched at once: the vectors of 256 rows stay in cache between the blob and the matrix.
+_FETCH = 256
+
+
+@frozen(eq=False)
+class Changes:
+    """What was written after a generation, to be applied in this order: removed, then changed.
+
+    Args:
+        generation: The last write that is included.
+        removed: Keys of memories deleted since; some may have been written anew after that.
+        changed: The current record of every memory written or reinforced since, by scope and id.
+        edges_removed: Edges deleted since; only what identifies them is known.
+        edges: Edges written since.
+        complete: False when it is no longer known what was deleted since (or more was written than
+            is worth listing): everything has to be read anew, and the other fields are empty.
+    """
+
+    generation: int
+    removed: tuple[Key, ...] = ()
+    changed: tuple[Record, ...] = ()
+    edges_removed: tuple[Edge, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    complete: bool = True
+
+    def __bool__(self) -> bool:
+        return not self.complete or bool(
+            self.removed or self.changed or self.edges_removed or self.edges
+        )
+
+
+def records_of(
+    connection: Connection, scopes: ScopeReader, keys: Iterable[Key]
+) -> list[Record | None]:
+    """The current record of each key, None where there is none."""
+    rows = [
+        connection.execute(_BY_KEY, (key.scope.path, key.id)).fetchone()
+        if is_text(key.id)
+        else None
+        for key in keys
+    ]
+    found = iter(_records([row for row in rows if row is not None], scopes))
+    return [None if row is None else next(found) for row in rows]
+
+
+def contents_of(
+    connection: Connection, scopes: ScopeReader, serials: NDArray[np.int64]
+) -> list[Record | None]:
+    """The current record of each serial without its vector, None where there is none."""
+    rows = connection.execute(_BY_SERIAL, (json.dumps(serials.tolist()),)).fetchall()
+    found = {record.serial: record for record in _records(rows, scopes)}
+    return [found.get(serial) for serial in serials.tolist()]
+
+
+def revisions_of(connection: Connection, scopes: ScopeReader, key: Key) -> list[Record]:
+    """Every revision of a memory in order of valid time, then of writing; the last is current."""
+    if not is_text(key.id):
+        return []
+    place = (key.scope.path, key.id)
+    past = connection.execute(_REVISIONS, place).fetchall()
+    return _records(past + connection.execute(_BY_KEY, place).fetchall(), scopes)
+
+
+def linked_records(connection: Connection, scopes: ScopeReader, kind: str | None) -> list[Record]:
+    """Key, serial and links of the memories with links, of one kind where that is given."""
+    rows = connection.execute(_LINKED, (None if kind is None else dump_json(kind),)).fetchall()
+    with decoding():
+        found = [
+            Record(Key(scopes(path), identifier), "", serial, links=decode_links(links))
+            for path, identifier, serial, links in rows
+        ]
+    # The text of the kind may also be that of a target.
+    return [r for r in found if kind is None or any(link.kind == kind for link in r.links)]
+
+
+def next_records(
+    connection: Connection, scopes: ScopeReader, after: tuple[str, str], size: int
+) -> list[Record]:
+    """The next ``size`` current records behind a (scope path, id), in that order."""
+    return _records(connection.execute(_NEXT, (*after, size)).fetchall(), scopes)
+
+
+def records_at(
+    connection: Connection, scopes: ScopeReader, as_of: float, roots: Sequence[Scope] | None
+) -> list[Record]:
+    """The revision of each memory that was valid at ``as_of``, by scope path and id.
+
+    Args:
+        connection: In a read transaction.
+        scopes: Path to scope.
+        as_of: Seconds since the epoch. Memories without a revision that old are left out; uses
+            counted later are not counted.
+        roots: Only memories at or below these scopes; None for all.
+    """
+    ranges = _ranges(roots)
+    rows: list[Sequence[Any]] = []
+    for low, high in ranges:
+        bound = {"as_of": as_of, "low": low, "high": high}
+        rows += connection.execute(_AT_CURRENT, bound).fetchall()
+        rows += connection.execute(_AT_PAST, bound).fetchall()
+    used = {serial: uses for serial, *uses in connection.execute(_USES_AT, (as_of,))}
+    rows = [(*row[:4], *used.get(row[2], (None, 0)), *row[6:]) for row in rows]
+    rows.sort(key=lambda row: (row[0], row[1]))
+    return _records(rows, scopes)
+
+
+def select_changes(connection: Connection, scopes: ScopeReader, since: int) -> Changes:
+    """What was written after generation ``since``; ``connection`` is in a read transaction."""
+    generation, forgotten = connection.execute("SELECT generation, forgotten FROM state").fetchone()
+    if since >= generation:
+        return Changes(generation)
+    if since < forgotten:
+        return Changes(generation, complete=False)
+    removed = connection.execute(
+        "SELECT DISTINCT scope, id FROM tombstones WHERE generation > ? ORDER BY scope, id",
+        (since,),
+    )
+    edges_removed = connection.execute(
+        "SELECT DISTINCT scope, source, target, kind FROM edge_tombstones WHERE generation > ? "
+        "ORDER BY scope, source, target, kind",
+        (since,),
+    )
+    return Changes(
+        generation,
+        tuple(Key(scopes(path), identifier) for path, identifier in removed),
+        tuple(_records(connection.execute(_BY_GENERATION, (since,)).fetchall(), scopes)),
+        tuple(Edge(scopes(path), *names) for path, *names in edges_removed),
+        tuple(edges_since(connection, scopes, since)),
+    )
+
+
+def load_columns(connection: Connection, scopes: ScopeReader) -> Columns:
+    """The columns of all current memories; ``connection`` is in a read transaction."""
+    (generation,) = connection.execute("SELECT generation FROM state").fetchone()
+    columns = Columns(generation)
+    cursor = connection.execute(_COLUMNS)
+    names = [description[0] for description in cursor.description]
+    # Sorted here: SQLite would fetch the rows through an index, one by one, which takes three times
+    # as long. Scope and id differ between any two rows, so nothing behind them is compared.
+    rows = cursor.fetchall()
+    if not rows:
+        return columns
+    with decoding():
+        rows.sort()
+        given = dict(zip(names, zip(*rows, strict=True), strict=True))
+        keys = [
+            Key(scopes(path), identifier)
+            for path, identifier in zip(given.pop("scope"), given.pop("id"), strict=True)
+        ]
+        columns.put(keys, given.pop("serial"), given)
+        return columns
+
+
+def written_since(connection: Connection, generation: int) -> int:
+    """How many memories were written, reinforced or deleted after a generation."""
+    (count,) = connection.execute(
+        "SELECT (SELECT count(*) FROM memories WHERE generation > ?1) "
+        "+ (SELECT count(*) FROM tombstones WHERE generation > ?1)",
+        (generation,),
+    ).fetchone()
+    return int(count)
+
+
+def vectors_into(
+    connection: Connection, matrix: NDArray[np.float32], row_of: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Read the vectors of current revisions straight into their rows.
+
+    Args:
+        connection: In a read transaction.
+        matrix: float32 (n, d), C-contiguous.
+        row_of: int64 (serials + 1,): the row of each serial, −1 for those not wanted; the last one
+            stands for all greater serials.
+
+    Returns:
+        bool (n,): the rows that were read; the others have no vector.
+    """
+    filled = np.zeros(len(matrix), dtype=np.bool_)
+    cursor = connection.execute("SELECT serial, vector FROM vectors ORDER BY serial")
+    while found := cursor.fetchmany(_FETCH):
+        serials, blobs = zip(*found, strict=True)
+        with decoding():
+            block = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(found), matrix.shape[1])
+        rows = row_of[np.minimum(serials, len(row_of) - 1)]
+        if (rows < 0).any():
+            block, rows = block[rows >= 0], rows[rows >= 0]
+        matrix[rows] = block
+        filled[rows] = True
+    return filled
+
+
+def _records(rows: Sequence[Sequence[Any]], scopes: ScopeReader) -> list[Record]:
+    """Records of rows that end in the vector; the vectors are views of one array per length."""
+    with decoding():
+        blobs = [row[-1] for row in rows if row[-1] is not None]
+        if blobs and len(set(map(len, blobs))) == 1:
+            matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), -1)
+            views: Iterator[NDArray[np.float32]] = iter(matrix)
+        else:
+            views = (np.frombuffer(blob, _VECTOR) for blob in blobs)
+        return rebuild(rows, scopes, [None if row[-1] is None else next(views) for row in rows])
+
+
+def _ranges(roots: Sequence[Scope] | None) -> list[tuple[str, str | bytes]]:
+    if roots is None:
+        return [("", b"")]  # a blob sorts after every text
+    outermost: list[str] = []
+    for path in sorted(scope.path for scope in roots):
+        if not outermost or not path.startswith(outermost[-1]):
+            outermost.append(path)
+    # "0" follows "/" in code point order: the end of everything that starts with the path.
+    return [(path, path[:-1] + "0") for path in outermost]

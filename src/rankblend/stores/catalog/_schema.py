@@ -1,0 +1,167 @@
+"""The tables of a catalog, and how files of older versions are brought up to date.
+
+::
+
+    memories ──┬── vectors      the embedding of the current revision
+      current  ├── history      superseded and backdated revisions, embedding included
+      revision └── uses         when it was reinforced, how often
+    edges                       between memories and entities
+    tombstones, edge_tombstones what was deleted, for readers in other processes
+    index_cache(_parts)         what stores keep so that they open faster; never needed
+    state, meta                 counters; embedder, dimension, version
+
+The current revision lives in ``memories`` itself and only what it superseded in ``history``: a
+memory written once is one row (and one vector), and everything about the present is one scan.
+Vectors are apart because 1.5 kB of them per memory would otherwise be read through by every scan
+for a few small columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from rankblend.errors import CatalogVersionError
+from rankblend.version import __version__
+
+APPLICATION_ID = 0x726B6263  # "rkbc", offset 68 of the file
+# 8192 bytes hold five 384-dimensional vectors with 5 % left over; 4096 hold two and waste 24 %.
+PAGE_SIZE = 8192
+
+_CONTENT = """
+    at REAL NOT NULL,
+    expires REAL,
+    layer TEXT NOT NULL,
+    slot TEXT,
+    salience REAL,
+    confidence REAL,
+    review TEXT,
+    maturity TEXT,
+    certainty TEXT,
+    digest INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    links TEXT,
+    metadata TEXT
+"""
+
+_VERSION_1 = (
+    """
+    CREATE TABLE state (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        generation INTEGER NOT NULL,      -- of the last write
+        next_serial INTEGER NOT NULL,
+        next_revision INTEGER NOT NULL,
+        forgotten INTEGER NOT NULL        -- tombstones up to this generation are gone
+    )
+    """,
+    "INSERT INTO state VALUES (1, 0, 0, 0, 0)",
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    f"""
+    CREATE TABLE memories (
+        serial INTEGER PRIMARY KEY,
+        scope TEXT NOT NULL,              -- Scope.path, ends in "/"
+        id TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        created REAL NOT NULL,
+        used REAL,
+        uses INTEGER NOT NULL,
+        revision INTEGER NOT NULL,        -- order of writing
+        {_CONTENT},
+        UNIQUE (scope, id)
+    )
+    """,
+    "CREATE INDEX memories_by_generation ON memories (generation)",
+    """
+    CREATE TABLE vectors (
+        serial INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE,
+        vector BLOB NOT NULL              -- float32, little-endian
+    )
+    """,
+    f"""
+    CREATE TABLE history (
+        revision INTEGER PRIMARY KEY,
+        serial INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
+        vector BLOB,
+        {_CONTENT}
+    )
+    """,
+    "CREATE INDEX history_by_time ON history (serial, at, revision)",
+    """
+    CREATE TABLE uses (
+        serial INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
+        used REAL NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (serial, used)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE edges (
+        scope TEXT NOT NULL,
+        source TEXT NOT NULL,
+        target TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        weight REAL NOT NULL,
+        verified INTEGER NOT NULL,
+        at REAL,
+        generation INTEGER NOT NULL,
+        PRIMARY KEY (scope, source, target, kind)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX edges_by_target ON edges (scope, target)",
+    "CREATE INDEX edges_by_generation ON edges (generation)",
+    "CREATE TABLE tombstones (generation INTEGER NOT NULL, scope TEXT NOT NULL, id TEXT NOT NULL)",
+    "CREATE INDEX tombstones_by_generation ON tombstones (generation)",
+    """
+    CREATE TABLE edge_tombstones (
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        source TEXT NOT NULL,
+        target TEXT NOT NULL,
+        kind TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX edge_tombstones_by_generation ON edge_tombstones (generation)",
+    """
+    CREATE TABLE index_cache (
+        store TEXT PRIMARY KEY,
+        generation INTEGER NOT NULL,
+        digest BLOB NOT NULL
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE index_cache_parts (
+        store TEXT NOT NULL REFERENCES index_cache ON DELETE CASCADE,
+        part INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (store, part)
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+"""Statements that lead from version i to version i + 1; the first ones create everything."""
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: Connection, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> bool:
+    """Bring the tables up to date, inside a transaction the caller opened for writing.
+
+    Returns:
+        Whether anything had to be done.
+
+    Raises:
+        CatalogVersionError: A newer rankblend wrote the file.
+    """
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > len(migrations):
+        raise CatalogVersionError(found, len(migrations))
+    for statements in migrations[found:]:
+        for statement in statements:
+            connection.execute(statement)
+    if found == 0:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("INSERT INTO meta VALUES ('created_by', ?)", (__version__,))
+    if found < len(migrations):
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+    return found < len(migrations)
