@@ -19,7 +19,7 @@ from rankblend.experiment.recording._arrow import rows_to_batch
 from rankblend.experiment.recording._gather import Row, Standing
 from rankblend.experiment.recording._unfinished import Unfinished
 from rankblend.experiment.replay import _blocks as ranks
-from rankblend.experiment.replay import _stacks as stacks
+from rankblend.experiment.replay import _tables as stacks
 from rankblend.experiment.replay import replay
 from rankblend.profiles import Floor, Floors, Pool, RankingProfile, Select, SignalRecipe
 from rankblend.recall import StoredMemory, rank_candidates

@@ -6,7 +6,7 @@ from rankblend.recall._answer import reads
 from rankblend.recall._arguments import Problems, system_clock
 from rankblend.recall._ask import away, in_thread
 from rankblend.recall._candidates import Candidates, EvidenceColumn, group_equivalents
-from rankblend.recall._derive import RANGE_SLACK, collapse, derive
+from rankblend.recall._derive import RANGE_SLACK, Derived, collapse, derive
 from rankblend.recall._embedding import stored_embedder
 from rankblend.recall._engine import CATALOG_STORES, default_stores
 from rankblend.recall._explain import Explanation, ExplanationRow
@@ -14,10 +14,18 @@ from rankblend.recall._items import read_edges, read_items
 from rankblend.recall._match import Match, Recall, StoredMemory, Trace
 from rankblend.recall._memory import Memory
 from rankblend.recall._moves import Comparison, Move, Swap
-from rankblend.recall._pool import Proposals, join_proposals
+from rankblend.recall._pool import taken_in_turn
 from rankblend.recall._portable import read_batch, read_lines, write_lines
 from rankblend.recall._question import Reranker, Serving
-from rankblend.recall._rank import FLOOR_TOLERANCE, Fate, Ranking, Verdict, rank_candidates
+from rankblend.recall._rank import (
+    FLOOR_TOLERANCE,
+    Fate,
+    Ranking,
+    Verdict,
+    below_floor,
+    parts_of,
+    rank_candidates,
+)
 from rankblend.recall._reader import ScopeLike
 from rankblend.recall._write import Batch
 

@@ -1,8 +1,9 @@
-"""The candidates of one query and what every store observed about them; all that ranking needs."""
+"""Candidates of queries and what every store observed about them; all that ranking needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from attrs import field, frozen
@@ -99,10 +100,10 @@ class EvidenceColumn:
 
 @frozen(eq=False)
 class Candidates:
-    """The candidates of one query, in pool order.
+    """The candidates of one query, in pool order; or of several, one query behind the other.
 
     Args:
-        keys: n keys.
+        keys: n keys, those of one query distinct.
         distances: int64, shape (n,): scope distance of each, ≥ 0.
         layers: The layer of each.
         evidence: Evidence name → the columns of the stores that emit it.
@@ -113,6 +114,7 @@ class Candidates:
         digests: int64, shape (n,), of the normalized texts, and
         verified: pairs of ids joined by verified links: what the groups were made of, with which a
             recording makes those of a smaller pool. None and empty where nobody kept them.
+        offsets: Where each of q queries begins, and n: int64, shape (q + 1,); None for one query.
     """
 
     keys: Sequence[Key]
@@ -124,17 +126,26 @@ class Candidates:
     tokens: NDArray[np.int64] | None = None
     digests: NDArray[np.int64] | None = None
     verified: tuple[tuple[str, str], ...] = ()
+    offsets: NDArray[np.int64] | None = None
     ids: tuple[str, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         keys = self.keys
         ids = keys.ids if isinstance(keys, Keys) else [key.id for key in keys]
         object.__setattr__(self, "ids", tuple(ids))
-        if len(set(self.ids)) < len(self.ids):
-            raise InvalidArrayError("keys", "distinct ids", "one more than once")
+        for part in self.parts:
+            if len(set(self.ids[part])) < part.stop - part.start:
+                raise InvalidArrayError("keys", "distinct ids", "one more than once")
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def parts(self) -> list[slice]:
+        """Where the candidates of each query are."""
+        if self.offsets is None:
+            return [slice(0, len(self.ids))]
+        return [slice(start, stop) for start, stop in pairwise(self.offsets.tolist())]
 
 
 def group_equivalents(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankblend.errors import InvalidArrayError, MemoryContractError
 from rankblend.profiles import RankingProfile, SignalRecipe
 from rankblend.recall._candidates import Candidates, EvidenceColumn
-from rankblend.relevance import Evidence, SignalTable, apply_curve, apply_steps, as_signals
+from rankblend.relevance import Evidence, SignalTable, apply_steps, as_signals, is_batch_relative
 from rankblend.stores import Reason
 
 # How far outside its range evidence may lie: half-precision unit vectors have cosines up to 1.001.
@@ -77,7 +77,8 @@ def derive(profile: RankingProfile, candidates: Candidates) -> Derived:
         name, of = each.name, each.recipe.of
         if of:
             made_of = [values[other] for other in of]
-            values[name] = apply_curve(each.recipe.curve, made_of, each.kinds)
+            made, _ = _applied(each, made_of, candidates)
+            values[name] = as_signals([made], [each.kinds])[0]
             reasons[name] = _reason_of_first([reasons[other] for other in of], values[name])
         else:
             given = offered.get(name, [])
@@ -159,7 +160,7 @@ def collapse(
             if not np.isnan(offered) and not strongest[to] >= offered:
                 strongest[to], lender[to], reason[to] = offered, i, Reason.PRESENT
         values[:, column], lenders[name], reasons[name] = strongest, lender, reason
-    table = SignalTable(derived.table.ids, derived.table.names, values)
+    table = SignalTable.of_checked(derived.table.ids, derived.table.names, values)
     return Derived(table, reasons, lenders, derived.told), kept, stands_for
 
 
@@ -203,12 +204,28 @@ def _sources(
             inputs.append(same[0].values if same else np.full(n, np.nan))
         _check_range(leading.store, derivation.kinds, inputs, candidates.ids)
         try:
-            values, remarks = apply_steps(derivation.recipe.curve, inputs, derivation.kinds)
+            values, remarks = _applied(derivation, inputs, candidates)
         except InvalidArrayError as error:
             raise MemoryContractError(f"store {leading.store!r}: {error}") from error
         yield _Source(derivation, leading.store, values, leading.reasons)
         for remark, holds in remarks.items():
             told.setdefault((name, remark), holds)
+
+
+def _applied(
+    derivation: _Derivation, columns: Sequence[NDArray[np.float64]], candidates: Candidates
+) -> tuple[NDArray[np.float64], Mapping[str, NDArray[np.bool_]]]:
+    """`apply_steps`, query by query where a value depends on the other candidates of its query."""
+    curve, kinds = derivation.recipe.curve, derivation.kinds
+    if candidates.offsets is None or not is_batch_relative(curve):
+        return apply_steps(curve, columns, kinds)
+    made = [
+        apply_steps(curve, [column[part] for column in columns], kinds) for part in candidates.parts
+    ]
+    values = np.concatenate([values for values, _ in made])
+    return values, {
+        remark: np.concatenate([told[remark] for _, told in made]) for remark in made[0][1]
+    }
 
 
 def _offered(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from attrs import frozen
 
 from rankblend.stores import Seed
 
 SEEDS_PER_STORE = 10
+T = TypeVar("T", bound=Hashable)
 
 # One store's proposals: level → ids, best first. Level None means all levels at once.
 Proposals = Mapping[int | None, Sequence[str]]
@@ -71,19 +73,24 @@ def join_proposals(proposals: Mapping[str, Proposals], limit: int) -> Sources:
         for level, ids in levels.items()
     ]
     lists.sort(key=lambda entry: (entry[0] is not None, entry[0] or 0, entry[1]))
-    pool: dict[str, None] = {}
-    waiting = [iter(ids) for _, _, ids in lists]
-    while waiting and len(pool) < limit:
-        for ids in tuple(waiting):
-            for identifier in ids:
-                if identifier not in pool:
-                    pool[identifier] = None
+    return Sources(tuple(taken_in_turn([ids for _, _, ids in lists], limit)), lists)
+
+
+def taken_in_turn(lists: Iterable[Iterable[T]], limit: int) -> dict[T, None]:
+    """What several lists propose, each giving in turn its best that is not taken yet."""
+    taken: dict[T, None] = {}
+    waiting = [iter(proposed) for proposed in lists]
+    while waiting and len(taken) < limit:
+        for proposed in tuple(waiting):
+            for one in proposed:
+                if one not in taken:
+                    taken[one] = None
                     break
             else:
-                waiting.remove(ids)
-            if len(pool) == limit:
+                waiting.remove(proposed)
+            if len(taken) == limit:
                 break
-    return Sources(tuple(pool), lists)
+    return taken
 
 
 def seeds_from(store: str, ids: Sequence[str]) -> list[Seed]:

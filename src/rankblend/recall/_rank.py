@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from rankblend.errors import InvalidArgumentError
 from rankblend.kernels.select import duplicate_penalties, mmr
 from rankblend.kernels.similarity import pairwise_cosines
-from rankblend.profiles import RankingProfile
+from rankblend.profiles import Floor, RankingProfile
 from rankblend.recall._candidates import Candidates
 from rankblend.recall._derive import Derived, collapse, derive
 from rankblend.relevance import Composition, SignalTable, compose_table, rank_order
@@ -129,6 +130,16 @@ class Ranking:
         """Ids of those returned, best first."""
         return tuple(self.candidates.ids[int(self.rows[row])] for row in self.shown)
 
+    @property
+    def shown_by_query(self) -> list[tuple[str, ...]]:
+        """`shown_ids` of each query."""
+        ids, offsets = self.shown_ids, self.candidates.offsets
+        if offsets is None:
+            return [ids]
+        query = np.searchsorted(offsets[1:], self.rows[self.shown], side="right")
+        ends = np.searchsorted(query, np.arange(offsets.size)).tolist()
+        return [ids[start:stop] for start, stop in pairwise(ends)]
+
     @cached_property
     def verdicts(self) -> Mapping[int, Verdict]:
         """Pool position → verdict, for every candidate."""
@@ -143,11 +154,15 @@ def rank_candidates(
     top: int | None = None,
     node: str = "score",
 ) -> Ranking:
-    """Rank a pool.
+    """Rank a pool; or those of several queries, each by itself.
+
+    Whatever looks at one memory at a time is done for all of them at once; what looks at the pool
+    (some curves and composers, duplicates, order, caps) query by query, so that each has the same
+    bits alone and among others.
 
     Args:
         profile: The recipe.
-        candidates: The pool, n ≥ 0.
+        candidates: The pool, n ≥ 0, or several.
         top: At most this many are shown; None for the profile's own number; 0 shows nothing.
         node: ``score``, or ``rerank`` when a reranker was admitted.
 
@@ -161,7 +176,10 @@ def rank_candidates(
     root = {"score": profile.score, "rerank": profile.rerank}.get(node)
     if root is None:
         raise InvalidArgumentError(f"node: profile {profile.name!r} has no {node!r} to rank with")
-    composition = compose_table(root, profile.nodes, table)
+    composition = compose_table(
+        root, profile.nodes, table,
+        contributions=candidates.offsets is None, parts=parts_of(candidates, rows),
+    )  # fmt: skip
 
     rulings = []
     if rows.size < len(candidates):
@@ -171,32 +189,53 @@ def rank_candidates(
 
     scores = composition.scores.copy()
     vectors = None if candidates.vectors is None else candidates.vectors[rows]
-    if profile.select.duplicate_penalty > 0 and vectors is not None and alive.any():
-        factors = duplicate_penalties(
-            scores[alive], pairwise_cosines(vectors[alive]), profile.select.duplicate_penalty
-        )
-        scores[alive] = scores[alive] * factors
+    parts = parts_of(candidates, rows) or [slice(0, rows.size)]
+    survivors = [part.start + np.flatnonzero(alive[part]) for part in parts]
+    if profile.select.duplicate_penalty > 0 and vectors is not None:
+        for alone in survivors:
+            if alone.size:
+                scores[alone] *= duplicate_penalties(
+                    scores[alone], pairwise_cosines(vectors[alone]),
+                    profile.select.duplicate_penalty,
+                )  # fmt: skip
     penalties = composition.scores - scores
 
     distances = candidates.distances[rows]
     gates = profile.scope.gates(distances)
     rank_scores = profile.scope.rank_scores(scores, distances, gates=gates)
-    survivors = np.flatnonzero(alive)
-    order = survivors[
-        rank_order(
-            rank_scores[survivors],
-            distances[survivors],
-            scores[survivors],
-            [table.column(name)[survivors] for name in profile.ties],
-            [candidates.ids[at] for at in rows[survivors].tolist()],
-            blend=profile.scope.mode != "off",
-        )
+    orders = [
+        alone[
+            rank_order(
+                rank_scores[alone],
+                distances[alone],
+                scores[alone],
+                [table.column(name)[alone] for name in profile.ties],
+                [candidates.ids[at] for at in rows[alone].tolist()],
+                blend=profile.scope.mode != "off",
+            )
+        ]
+        for alone in survivors
     ]
-    shown = _select(profile, order, rank_scores, vectors, candidates, rows, top, rulings)
+    select = partial(_select, profile, rank_scores, vectors, candidates, rows, top, rulings)
+    order, shown = np.concatenate(orders), np.concatenate([select(each) for each in orders])
     return Ranking(
         profile, node, candidates, raised, rows, stands_for, composition, scores, penalties,
         gates, rank_scores, order, shown, tuple(rulings),
     )  # fmt: skip
+
+
+def parts_of(candidates: Candidates, rows: NDArray[np.int64]) -> list[slice] | None:
+    """Which of some rows, ascending, are of each query; None for one query."""
+    if candidates.offsets is None:
+        return None
+    ends = np.searchsorted(rows, candidates.offsets).tolist()
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def below_floor(floor: Floor, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """bool, shape (n,): which values of a signal the floor drops."""
+    below = values < floor.min - FLOOR_TOLERANCE
+    return below | np.isnan(values) if floor.absent == "drop" else below
 
 
 def _restrict(table: SignalTable, rows: NDArray[np.int64]) -> SignalTable:
@@ -224,10 +263,7 @@ def _apply_floors(
         drop(np.asarray(dropped), Fate.DROPPED, reason, None, None)
     for name, floor in profile.floors.signals.items():
         values = table.column(name)
-        below = values < floor.min - FLOOR_TOLERANCE
-        if floor.absent == "drop":
-            below = below | np.isnan(values)
-        drop(below, Fate.FLOOR, name, values, floor.min)
+        drop(below_floor(floor, values), Fate.FLOOR, name, values, floor.min)
     if profile.floors.min_score is not None:
         below = composition.scores < profile.floors.min_score - FLOOR_TOLERANCE
         drop(below, Fate.FLOOR, "score", composition.scores, profile.floors.min_score)
@@ -236,13 +272,13 @@ def _apply_floors(
 
 def _select(
     profile: RankingProfile,
-    order: NDArray[np.int64],
     rank_scores: NDArray[np.float64],
     vectors: NDArray[np.float32] | None,
     candidates: Candidates,
     rows: NDArray[np.int64],
     top: int | None,
     rulings: list[Ruling],
+    order: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Diversity, then the token cap, then the item cap; whole memories only."""
     limit = next(n for n in (top, profile.select.top, DEFAULT_TOP) if n is not None)

@@ -13,6 +13,7 @@ from rankblend.relevance._composers import (
     Node,
     compose_table,
     node_inputs,
+    node_plan,
     node_problems,
 )
 from rankblend.relevance._cue import cue_overlap

@@ -43,7 +43,7 @@ a cross-encoder's score; ours is divided by the bound of the factors, theirs may
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import TypeVar
@@ -263,8 +263,9 @@ def compose_table(
     table: SignalTable | tuple[Iterable[str], ArrayLike],
     *,
     contributions: bool = True,
+    parts: Sequence[slice] | None = None,
 ) -> Composition:
-    """Evaluate a tree of nodes over the signals of one query's pool.
+    """Evaluate a tree of nodes over the signals of one query's pool, or of several.
 
     Args:
         root: The node that gives the score.
@@ -272,6 +273,7 @@ def compose_table(
             name in neither is absent for every memory.
         table: A `SignalTable`, or column names (s) and a matrix (n, s), NaN for absent.
         contributions: Whether to explain; they are worked out when they are first looked at.
+        parts: The rows of each query where the table holds several; without contributions.
 
     Returns:
         The root's composition. A node read more than once is evaluated once. A memory's row is the
@@ -287,11 +289,15 @@ def compose_table(
     absent = np.full(len(values), np.nan)
     made: dict[str, Composition] = {}
     order = _evaluation_order(root, nodes)
+
+    def evaluate(node: Node) -> Composition:
+        return _evaluate(node, columns, absent, made, contributions=contributions, parts=parts)
+
     with np.errstate(all="ignore"):  # a caller's settings must not turn an underflow into an error
         for name in order:
-            made[name] = _evaluate(nodes[name], columns, absent, made, contributions=contributions)
+            made[name] = evaluate(nodes[name])
             columns[name] = np.where(made[name].present, made[name].scores, np.nan)
-        return _evaluate(root, columns, absent, made, contributions=contributions)
+        return evaluate(root)
 
 
 def _evaluation_order(root: Node, nodes: Mapping[str, Node]) -> list[str]:
@@ -323,8 +329,9 @@ def _evaluate(
     made: Mapping[str, Composition],
     *,
     contributions: bool,
+    parts: Sequence[slice] | None,
 ) -> Composition:
-    plan, policy, composer = _plan(node), node.missing, COMPOSERS[node.compose]
+    plan, policy, composer = node_plan(node), node.missing, COMPOSERS[node.compose]
     inputs = Inputs(
         names=plan.names,
         columns=tuple([columns.get(name, absent) for name in plan.names]),
@@ -339,7 +346,10 @@ def _evaluate(
         explain=False,
     )
     dropped = {f"required: {name}": np.isnan(columns.get(name, absent)) for name in plan.required}
-    outcome = composer.evaluate(inputs)
+    if parts is None or composer.pointwise:
+        outcome = composer.evaluate(inputs)
+    else:
+        outcome = _by_query(composer, inputs, parts)
     if isinstance(policy, Require):
         covered = outcome.present / outcome.whole if outcome.whole > 0.0 else outcome.present
         dropped["require: coverage"] = covered < policy.coverage - COVERAGE_TOLERANCE
@@ -359,6 +369,27 @@ def _evaluate(
         additive=composer.additive,
         label=composer.label,
         children=MappingProxyType({name: made[name] for name in plan.reads if name in made}),
+    )
+
+
+def _by_query(composer: Composer, inputs: Inputs, parts: Sequence[slice]) -> Outcome:
+    """What a composer that looks at the pool makes of each query's."""
+    made = [
+        composer.evaluate(
+            evolve(
+                inputs,
+                columns=tuple([column[part] for column in inputs.columns]),
+                gates={name: column[part] for name, column in inputs.gates.items()},
+            )
+        )
+        for part in parts
+    ]
+    return Outcome(
+        np.concatenate([one.scores for one in made]),
+        np.concatenate([one.present for one in made]),
+        made[0].whole,
+        np.concatenate([one.anything for one in made]),
+        {},
     )
 
 
@@ -399,7 +430,8 @@ class _Plan:
 
 
 @lru_cache(maxsize=1024)
-def _plan(node: Node) -> _Plan:
+def node_plan(node: Node) -> _Plan:
+    """What a node says about its inputs."""
     policy, overrides = node.missing, dict(node.absent)
     names = tuple(name for name, _ in node.weights)
     standing = policy.value if isinstance(policy, Neutral) else 0.0

@@ -17,7 +17,7 @@ def rank_order(
     distances: NDArray[np.int64],
     scores: FloatArray,
     ties: Sequence[FloatArray],
-    ids: Sequence[str],
+    ids: Sequence[str] | None,
     *,
     blend: bool,
 ) -> NDArray[np.int64]:
@@ -32,7 +32,7 @@ def rank_order(
         distances: Levels, shape (n,); without meaning when ``blend`` is false.
         scores: float64, shape (n,), no NaN.
         ties: Signals in the order in which they decide, each float64 of shape (n,), NaN = absent.
-        ids: n texts.
+        ids: n texts; None where the candidates are in the order of their ids already.
         blend: Whether the scope blend is on.
 
     Returns:
@@ -48,7 +48,7 @@ def rank_order(
     """
     if not isinstance(blend, bool | np.bool_):  # a ScopeBlend is always true
         raise InvalidArgumentError(f"blend: expected True or False, got {type(blend).__name__}")
-    n = len(ids)
+    n = len(rank_scores) if ids is None else len(ids)
     columns = {"rank_scores": rank_scores, "distances": distances, "scores": scores}
     columns |= {f"ties[{position}]": tie for position, tie in enumerate(ties)}
     for name, column in columns.items():
@@ -80,6 +80,9 @@ def rank_order(
         keys.append(np.asarray(distances)[tied])
     keys.append(-ranked[places])
     by_keys = np.lexsort(keys)
+    if ids is None:  # what ties in everything has kept its order
+        order[places] = tied[by_keys]
+        return order
     equal = np.zeros(len(tied) + 1, dtype=np.bool_)  # whether row i − 1 and row i tie in everything
     equal[1:-1] = True
     for key in keys:

@@ -11,8 +11,7 @@ from rankblend.experiment.replay import _blocks as ranks
 from rankblend.experiment.replay._arms import Run
 from rankblend.experiment.replay._batches import WeightBatch, batches
 from rankblend.experiment.replay._blocks import Workspace, error_bound, exact_scores, quotients
-from rankblend.experiment.replay._stacks import stacked
-from rankblend.experiment.replay._tables import QueryTable
+from rankblend.experiment.replay._tables import BlockTable, stacked
 from rankblend.profiles import Floors, RankingProfile, SignalRecipe
 from rankblend.relevance import MissingPolicy, Neutral, Node, Renormalize, Require, Shrink, Zero
 
@@ -45,13 +44,14 @@ def batch_of(
     return made
 
 
-def table_of(rng: np.random.Generator, m: int, fill: float) -> QueryTable:
+def table_of(rng: np.random.Generator, sizes: list[int], fill: float) -> BlockTable:
+    m = sum(sizes)
     present = rng.random((3, m)) < 0.6
     values = np.where(present, rng.random((3, m)), fill)
-    none = np.empty(0)
-    return QueryTable(
-        values, present, np.zeros(m, np.int64), none.astype(np.int64), none, np.zeros(3)
-    )
+    return BlockTable(
+        np.cumsum([0, *sizes]), values, present, np.zeros(m, np.int64), np.full(m, np.nan),
+        np.zeros((3, len(sizes))),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_quotients_when_beside_exact_scores_then_within_half_the_bound(
     rng = np.random.default_rng(1)
     batch = batch_of([*(10.0 ** rng.uniform(-9, 9, (40, 3))).tolist(), [0.0, 1.0, 0.0]], missing)
     fill = missing.value if isinstance(missing, Neutral) else 0.0
-    tables = [table_of(rng, m, fill) for m in (0, 3, 70, 64, 700)]
+    table = table_of(rng, [0, 3, 70, 64, 700], fill)
     assert batch.terms is not None
     k, bound = len(batch), error_bound(batch.terms.shape[1])
     seen = 0
-    for stack in stacked(tables, batch):
+    for stack in stacked(table, batch):
         near = quotients(stack, batch.terms, Workspace()).copy()
         arms, queries = np.divmod(np.arange(k * len(stack)), len(stack))
         with np.errstate(all="ignore"):
@@ -75,7 +75,7 @@ def test_quotients_when_beside_exact_scores_then_within_half_the_bound(
         assert (near[dropped] == -1.0).all()
         assert (np.abs(near - exact)[~dropped] <= bound / 2).all()
         seen += int((~dropped).sum())
-    assert seen == k * sum(table.values.shape[1] for table in tables)
+    assert seen == k * table.values.shape[1]
 
 
 @pytest.mark.parametrize(

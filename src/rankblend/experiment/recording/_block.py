@@ -17,7 +17,7 @@ from rankblend.experiment.recording._gather import evidence_column, proposal_col
 from rankblend.experiment.recording._manifest import Manifest, RecordedStore
 from rankblend.experiment.recording._pools import Demand
 from rankblend.relevance import Scope
-from rankblend.stores import Key
+from rankblend.stores import Keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,19 +74,11 @@ class Memories:
 
     def __init__(self, table: Any) -> None:
         self._table = table
-        self._keys: dict[int, Key] = {}
-        self._scopes: dict[str, Scope] = {}
 
     @cached_property
     def ids(self) -> list[str]:
         """The id of each."""
         found: list[str] = self._table.field("id").to_pylist()
-        return found
-
-    @cached_property
-    def layers(self) -> list[str]:
-        """The layer of each."""
-        found: list[str] = self._table.field("layer").to_pylist()
         return found
 
     @cached_property
@@ -108,16 +100,30 @@ class Memories:
         values = flat.values.to_numpy()[flat.offsets[0].as_py() : flat.offsets[-1].as_py()]
         return np.asarray(values, np.float32).reshape(len(self._table), -1)
 
-    def key(self, number: int) -> Key:
-        """Which memory this is."""
-        found = self._keys.get(number)
-        if found is None:
-            text = self._table.field("scope")[number].as_py()
-            scope = self._scopes.get(text)
-            if scope is None:
-                scope = self._scopes[text] = Scope.parse(text)
-            found = self._keys[number] = Key(scope, self.ids[number])
-        return found
+    def keys(self, numbers: NDArray[np.int32]) -> Keys:
+        """Which memories these are, shape (n,)."""
+        scopes, codes = self._scopes
+        return Keys(scopes, codes[numbers].tolist(), self._ids[numbers].tolist())
+
+    def layers_of(self, numbers: NDArray[np.int32]) -> tuple[str, ...]:
+        """Their layers."""
+        return tuple(self._layers[numbers].tolist())
+
+    @cached_property
+    def _ids(self) -> NDArray[np.object_]:
+        return np.array(self.ids, object)
+
+    @cached_property
+    def _layers(self) -> NDArray[np.object_]:
+        return np.array(self._table.field("layer").to_pylist(), object)
+
+    @cached_property
+    def _scopes(self) -> tuple[list[Scope], NDArray[np.int32]]:
+        """The scopes that occur, and which of them each memory's is."""
+        coded = self._table.field("scope").dictionary_encode()
+        return [
+            Scope.parse(text) for text in coded.dictionary.to_pylist()
+        ], coded.indices.to_numpy()
 
 
 class Block:
@@ -209,6 +215,11 @@ class Block:
     def levels(self, demand: Demand) -> Sequence[int | None]:
         """The levels whose proposals make the pools of a demand."""
         return tuple(range(self.manifest.levels)) if demand.by_level else (None,)
+
+    @cached_property
+    def has_verified(self) -> bool:
+        """Whether any query has candidates joined by a verified link."""
+        return bool(len(self.lists("verified").values))
 
     @cached_property
     def judged_rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -1,26 +1,21 @@
-"""One recorded query: the candidates that a live recall with a profile would have had."""
+"""Recorded queries: the candidates that live recalls with a profile would have had."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import RecordingError
-from rankblend.experiment.plans import AllObserved, Regime, keep_proposed, mask_evidence
+from rankblend.experiment.plans import AllObserved, Regime, mask_evidence
 from rankblend.experiment.recording._block import Block
 from rankblend.experiment.recording._gather import NOT_RECORDED
 from rankblend.experiment.recording._pools import Demand, demand_of
 from rankblend.profiles import RankingProfile
-from rankblend.recall import (
-    Candidates,
-    EvidenceColumn,
-    Proposals,
-    group_equivalents,
-    join_proposals,
-)
+from rankblend.recall import Candidates, EvidenceColumn, group_equivalents, taken_in_turn
 from rankblend.stores import Reason
 
 _AS_RECORDED = AllObserved()
@@ -84,101 +79,209 @@ class RecordedQuery:
             RecordingError: The recording does not hold what the profile asks.
         """
         demand = demand_of(profile, self.block.manifest, without_stores=without_stores)
-        return self.pool(demand, profile, observe=observe, regime=regime)
+        return pool_of(self, demand, profile, observe=observe, regime=regime)
 
-    def pool(
-        self,
-        demand: Demand,
-        profile: RankingProfile,
-        *,
-        observe: bool = True,
-        regime: Regime = _AS_RECORDED,
-    ) -> Candidates:
-        """`candidates` for a demand that is known already."""
-        block, memories = self.block, self.block.memories
-        numbers = block.candidates.of(self.number)
-        ids = [memories.ids[number] for number in numbers.tolist()]
-        proposals = self._proposals(demand, regime, ids)
-        pooled = list(join_proposals(proposals, demand.most))
-        place = {identifier: position for position, identifier in enumerate(ids)}
-        rows = np.array([place[identifier] for identifier in pooled], np.int64)
-        evidence: dict[str, list[EvidenceColumn]] = {name: [] for name in demand.evidence}
+
+@frozen(eq=False)
+class Pools:
+    """The candidates of some queries of a block.
+
+    Attributes:
+        candidates: Theirs, one query behind the other.
+        rows: int64, shape (n,): where each stands among all candidates of the block.
+    """
+
+    candidates: Candidates
+    rows: NDArray[np.int64]
+
+
+def pool_of(
+    query: RecordedQuery,
+    demand: Demand,
+    profile: RankingProfile,
+    *,
+    observe: bool = True,
+    regime: Regime = _AS_RECORDED,
+) -> Candidates:
+    """The candidates of one query, in pool order."""
+    only = np.arange(len(query.block)) == query.number
+    pools = pools_of(
+        query.block, demand, profile, only, observe=observe, regime=regime, ordered=True
+    )
+    return evolve(pools.candidates, offsets=None)
+
+
+def pools_of(
+    block: Block,
+    demand: Demand,
+    profile: RankingProfile,
+    wanted: NDArray[np.bool_],
+    *,
+    observe: bool = True,
+    regime: Regime = _AS_RECORDED,
+    ordered: bool = False,
+) -> Pools:
+    """The candidates of several queries under one demand.
+
+    Args:
+        block: Theirs.
+        demand: What is asked of the recording.
+        profile: Whose ranking reads them.
+        wanted: bool, shape (q,): which queries of the block.
+        observe: False keeps the evidence of a store that proposes only on what it proposed itself.
+        regime: What the stores hold.
+        ordered: In pool order; else in the order of their ids, which is faster to make.
+
+    Raises:
+        RecordingError: The recording does not hold what is asked.
+    """
+    asked = _Asked(block, demand, regime)
+    member, own = asked.marks(wanted)
+    starts = block.candidates.offsets
+    found, ends = [], [0]
+    sizes = np.add.reduceat(np.append(member, False), starts[:-1], dtype=np.int64)
+    sizes[np.diff(starts) == 0] = 0
+    chosen = np.flatnonzero(wanted)
+    for query in chosen.tolist():
+        if ordered or sizes[query] > demand.most:
+            rows = asked.joined(query)
+            found.append(rows if ordered else np.sort(rows))
+        else:
+            first, last = starts[query : query + 2].tolist()
+            found.append(first + np.flatnonzero(member[first:last]))
+        ends.append(ends[-1] + len(found[-1]))
+    rows = np.concatenate(found)
+    offsets, numbers = np.array(ends, np.int64), block.candidates.values[rows]
+    keys, digests = block.memories.keys(numbers), block.memories.digests[numbers]
+    groups = np.empty(len(rows), np.int64)
+    verified: list[tuple[str, str]] = []
+    for at, query in enumerate(chosen.tolist()):
+        part = slice(ends[at], ends[at + 1])
+        pairs = asked.verified(query, frozenset(keys.ids[part])) if block.has_verified else ()
+        groups[part] = part.start + group_equivalents(keys.ids[part], digests[part], pairs)
+        verified += pairs
+    select = profile.select
+    candidates = Candidates(
+        keys,
+        block.lists("distance").values[rows].astype(np.int64),
+        block.memories.layers_of(numbers),
+        asked.evidence(rows, own if not observe else {}),
+        groups,
+        asked.vectors(numbers) if select.duplicate_penalty > 0 or select.diversity > 0 else None,
+        block.memories.tokens[numbers] if select.max_tokens is not None else None,
+        digests,
+        tuple(verified),
+        offsets,
+    )
+    return Pools(mask_evidence(regime, candidates), rows)
+
+
+class _Asked:
+    """What a demand asks of a block under a regime."""
+
+    def __init__(self, block: Block, demand: Demand, regime: Regime) -> None:
+        self._block, self._demand, self._regime = block, demand, regime
+
+    def marks(
+        self, wanted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], Mapping[str, NDArray[np.bool_]]]:
+        """Which candidates of the block are proposed for some queries, and by whom.
+
+        Returns:
+            bool, shape (n,), the candidates; and by store those that it proposed, or that belong to
+            a query for which it was not asked to propose.
+        """
+        block, demand = self._block, self._demand
+        starts = block.candidates.offsets[:-1]
+        lengths = np.diff(block.candidates.offsets)
+        member = np.zeros(len(block.candidates.values), np.bool_)
+        own: dict[str, NDArray[np.bool_]] = {}
+        for blank, proposers in ((False, demand.proposers), (True, demand.blank_proposers)):
+            asked = wanted & (block.blank == blank)
+            if not asked.any():
+                continue
+            for store in proposers:
+                mine = np.zeros(len(member), np.bool_)
+                held = self._held(store)
+                for level in block.levels(demand):
+                    lists = block.proposals(store, demand, level=level)
+                    counts = np.diff(lists.offsets)
+                    rows = lists.values + np.repeat(starts, counts)
+                    if held is None:
+                        rank = np.arange(len(rows)) - np.repeat(lists.offsets[:-1], counts)
+                        taken = rank < demand.size
+                    else:
+                        kept = np.append(0, np.cumsum(held[rows]))
+                        rank = kept[1:] - np.repeat(kept[lists.offsets[:-1]], counts)
+                        taken = held[rows] & (rank <= demand.size)
+                    mine[rows[taken & np.repeat(asked, counts)]] = True
+                member |= mine
+                known = own.setdefault(store, np.ones(len(member), np.bool_))
+                known &= mine | ~np.repeat(asked, lengths)
+        return member, own
+
+    def joined(self, query: int) -> NDArray[np.int64]:
+        """The pool of one query in its order, rows of the block."""
+        block, demand = self._block, self._demand
+        start = int(block.candidates.offsets[query])
+        lists = []
+        for level in block.levels(demand):
+            for store in sorted(demand.blank_proposers if block.blank[query] else demand.proposers):
+                rows = start + block.proposals(store, demand, level=level).of(query)
+                held = self._held(store)
+                kept = rows if held is None else rows[held[rows]]
+                lists.append(kept[: demand.size].tolist())
+        return np.array(list(taken_in_turn(lists, demand.most)), np.int64)
+
+    def evidence(
+        self, rows: NDArray[np.int64], own: Mapping[str, NDArray[np.bool_]]
+    ) -> dict[str, tuple[EvidenceColumn, ...]]:
+        """The columns of all observers.
+
+        Args:
+            rows: Of the block.
+            own: Store → the only rows on which its evidence counts.
+        """
+        block, demand = self._block, self._demand
+        found: dict[str, list[EvidenceColumn]] = {name: [] for name in demand.evidence}
         for store in demand.observers:
-            own = None
-            if not observe and store in proposals:
-                own = _named(rows, place, proposals[store])
             for name in block.store(store).emits:
-                if name in evidence:
-                    evidence[name].append(self._column(store, name, demand, rows, own))
-        select = profile.select
-        digests = memories.digests[numbers[rows]]
-        verified = self._verified(ids, frozenset(pooled))
-        return mask_evidence(
-            regime,
-            Candidates(
-                tuple(memories.key(number) for number in numbers[rows].tolist()),
-                block.lists("distance").of(self.number)[rows].astype(np.int64),
-                tuple(memories.layers[number] for number in numbers[rows].tolist()),
-                {name: tuple(columns) for name, columns in evidence.items()},
-                group_equivalents(pooled, digests, verified),
-                self._vectors(demand, numbers[rows])
-                if select.duplicate_penalty > 0 or select.diversity > 0
-                else None,
-                memories.tokens[numbers[rows]] if select.max_tokens is not None else None,
-                digests,
-                verified,
-            ),
-        )
+                if name not in found:
+                    continue
+                lists, why = block.evidence(store, name, demand)
+                values, reasons = lists.values[rows], why.values[rows]
+                if (missing := reasons == NOT_RECORDED).any():
+                    row = rows[int(missing.argmax())]
+                    query = int(np.searchsorted(block.candidates.offsets, row, side="right")) - 1
+                    raise RecordingError(
+                        f"query {block.ids[query]!r}: {store}.{name} was not recorded for all "
+                        "candidates of this profile; record with this profile among the profiles"
+                    )
+                if store in own:
+                    values = np.where(own[store][rows], values, np.nan)
+                    reasons = np.where(own[store][rows], reasons, np.int8(Reason.UNKNOWN))
+                found[name].append(EvidenceColumn(store, values, reasons.astype(np.int8)))
+        return {name: tuple(columns) for name, columns in found.items()}
 
-    def _proposals(
-        self, demand: Demand, regime: Regime, ids: Sequence[str]
-    ) -> dict[str, Proposals]:
-        block = self.block
-        found: dict[str, Proposals] = {}
-        for store in demand.blank_proposers if self.blank else demand.proposers:
-            levels: dict[int | None, Sequence[str]] = {}
-            for level in block.levels(demand):
-                positions = block.proposals(store, demand, level=level).of(self.number)
-                held = keep_proposed(regime, store, [ids[at] for at in positions.tolist()])
-                levels[level] = held[: demand.size]
-            found[store] = levels
-        return found
-
-    def _column(
-        self,
-        store: str,
-        name: str,
-        demand: Demand,
-        rows: NDArray[np.int64],
-        own: NDArray[np.bool_] | None,
-    ) -> EvidenceColumn:
-        lists, why = self.block.evidence(store, name, demand)
-        values, reasons = lists.of(self.number)[rows], why.of(self.number)[rows]
-        if bool((reasons == NOT_RECORDED).any()):
-            raise RecordingError(
-                f"query {self.id!r}: {store}.{name} was not recorded for all candidates of this "
-                "profile; record with this profile among the profiles"
-            )
-        if own is not None:
-            values = np.where(own, values, np.nan)
-            reasons = np.where(own, reasons, np.int8(Reason.UNKNOWN)).astype(np.int8)
-        return EvidenceColumn(store, values, reasons)
-
-    def _vectors(self, demand: Demand, numbers: NDArray[np.int32]) -> NDArray[np.float32] | None:
-        holder = [store.name for store in self.block.manifest.stores if store.holds_vectors]
-        if not holder or holder[0] in demand.without_stores:
+    def vectors(self, numbers: NDArray[np.int32]) -> NDArray[np.float32] | None:
+        holder = [store.name for store in self._block.manifest.stores if store.holds_vectors]
+        if not holder or holder[0] in self._demand.without_stores:
             return None
-        return self.block.memories.vectors[numbers]
+        return self._block.memories.vectors[numbers]
 
-    def _verified(self, ids: Sequence[str], pooled: frozenset[str]) -> tuple[tuple[str, str], ...]:
-        ends = self.block.lists("verified").of(self.number).tolist()
+    def verified(self, query: int, pooled: Collection[str]) -> list[tuple[str, str]]:
+        """The verified links between memories of one pool."""
+        ids = self._block.memories.keys(self._block.candidates.of(query)).ids
+        ends = self._block.lists("verified").of(query).tolist()
         pairs = [(ids[a], ids[b]) for a, b in zip(ends[::2], ends[1::2], strict=True)]
-        return tuple((a, b) for a, b in pairs if a in pooled and b in pooled)
+        return [(a, b) for a, b in pairs if a in pooled and b in pooled]
 
+    def _held(self, store: str) -> NDArray[np.bool_] | None:
+        """Which candidates of the block a store holds; None for all."""
+        if isinstance(self._regime, AllObserved):
+            return None
+        return self._regime.holds(store, self._ids)
 
-def _named(
-    rows: NDArray[np.int64], place: Mapping[str, int], proposals: Proposals
-) -> NDArray[np.bool_]:
-    """Which rows are among some proposals."""
-    own = [place[identifier] for ids in proposals.values() for identifier in ids]
-    return np.isin(rows, np.array(own, np.int64))
+    @cached_property
+    def _ids(self) -> Sequence[str]:
+        return self._block.memories.keys(self._block.candidates.values).ids

@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 
 from rankblend.errors import RankblendError
 from rankblend.experiment.measures import Measure, measure_rankings
-from rankblend.experiment.recording import Block, RecordedQuery
+from rankblend.experiment.recording import Block, pools_of
 from rankblend.experiment.replay._arms import Run
 from rankblend.experiment.replay._batches import WeightBatch
-from rankblend.experiment.replay._flat import FlatBlock
-from rankblend.experiment.replay._stacks import Stack
+from rankblend.experiment.replay._tables import Prepared, Stack
 from rankblend.kernels.blend import BELOW_TIPS
-from rankblend.recall import FLOOR_TOLERANCE, Ranking, rank_candidates
+from rankblend.recall import FLOOR_TOLERANCE, Ranking, parts_of, rank_candidates
 from rankblend.relevance import COVERAGE_TOLERANCE, Require, ScopeBlendMode
 
 FloatArray = NDArray[np.float64]
@@ -448,10 +447,10 @@ def run_block(block: Block, work: Work) -> BlockResult:
         np.zeros(shape, np.bool_),
         np.full(shape, np.nan),
     )
-    flat = FlatBlock.of(block)
+    prepared = Prepared.of(block)
     for batch in work.batches:
         try:
-            stacks = flat.stacks(batch)
+            stacks = prepared.stacks(batch)
         except RankblendError as error:
             result.failed.update(dict.fromkeys(batch.numbers.tolist(), str(error)))
             continue
@@ -508,30 +507,41 @@ def _shares(weights: NDArray[np.float64], observed: NDArray[np.float64]) -> NDAr
 
 
 def _run_one(block: Block, work: Work, run: Run, result: BlockResult) -> list[tuple[str, ...]]:
-    """What an arm returns for each query."""
-    rankings: list[tuple[str, ...]] = []
-    for number in range(len(block)):
-        query = RecordedQuery(block, number)
-        candidates = query.pool(
-            run.demand, run.profile, observe=run.arm.observe, regime=run.arm.regime
-        )
-        node = "score" if query.blank else run.node
-        ranking = rank_candidates(run.profile, candidates, top=work.top, node=node)
-        rankings.append(tuple(candidates.ids[int(ranking.rows[row])] for row in ranking.shown))
-        result.empty[run.number, number] = not rankings[-1]
-        result.coverage[run.number, number] = _coverage(ranking, run)
+    """What an arm returns for each query; one without words has the baseline's score."""
+    rankings: list[tuple[str, ...]] = [()] * len(block)
+    select = run.profile.select
+    for node, wanted in _by_node(block, run):
+        pools = pools_of(
+            block, run.demand, run.profile, wanted, observe=run.arm.observe,
+            regime=run.arm.regime, ordered=select.duplicate_penalty > 0 or select.diversity > 0,
+        )  # fmt: skip
+        ranking = rank_candidates(run.profile, pools.candidates, top=work.top, node=node)
+        for query, ids in zip(np.flatnonzero(wanted).tolist(), ranking.shown_by_query, strict=True):
+            rankings[query] = ids
+        result.coverage[run.number, wanted] = _coverage(ranking, run)
+    result.empty[run.number] = [not ranking for ranking in rankings]
     return rankings
 
 
-def _coverage(ranking: Ranking, run: Run) -> float:
-    table = ranking.derived.table
-    observed = [
-        ranking.composition.children[name].present
-        if name in ranking.composition.children
-        else ~np.isnan(table.column(name)[ranking.rows])
+def _by_node(block: Block, run: Run) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Which queries are scored by which node."""
+    if run.node == "score" or not block.blank.any():
+        return [(run.node, np.ones(len(block), np.bool_))]
+    return [(node, wanted) for node, wanted in (("score", block.blank), (run.node, ~block.blank))
+            if wanted.any()]  # fmt: skip
+
+
+def _coverage(ranking: Ranking, run: Run) -> NDArray[np.float64]:
+    """float64, shape (q,)."""
+    table, children = ranking.derived.table, ranking.composition.children
+    observed = np.array([
+        children[name].present if name in children else ~np.isnan(table.column(name)[ranking.rows])
         for name, _ in run.root.weights
-    ]
-    if not ranking.rows.size:
-        return 0.0
+    ])  # fmt: skip
     weights = np.array([[weight] for _, weight in run.root.weights])
-    return float(_shares(weights, np.array(observed).mean(axis=1)[:, None])[0, 0])
+    shares = [
+        _shares(weights, observed[:, part].mean(axis=1)[:, None])[0, 0]
+        if part.stop > part.start else 0.0
+        for part in parts_of(ranking.candidates, ranking.rows) or ()
+    ]  # fmt: skip
+    return np.array(shares)
