@@ -23,9 +23,9 @@ from rankblend.reasonlets import (
     SqliteReasonletStore,
     Status,
 )
-from rankblend.reasonlets._identifiers import next_id
-from rankblend.reasonlets.store import Counts, Entry, Run, StoredRun
 from rankblend.relevance import Scope
+from rankblend.stores.procedures import Counts, Entry, Run, StoredRun
+from rankblend.stores.procedures._identifiers import next_id
 
 N, D, POOL = 10_000, 384, 20
 SCOPE = Scope.parse("tenant:acme")

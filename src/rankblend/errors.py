@@ -30,7 +30,14 @@
     ├─ LedgerError(RuntimeError)             a ledger that cannot be read or written
     │  └─ HeldOutSpentError                  held-out queries that were looked at already
     ├─ MissingDependencyError(ImportError)   an optional part is not installed; names the extra
-    └─ PluginError(RuntimeError)             a plug-in could not be loaded
+    ├─ PluginError(RuntimeError)             a plug-in could not be loaded
+    ├─ ReasonletError                        of procedures; each has a ``code``
+    │  ├─ ReasonletValidationError           validation: all problems at once (InvalidArgumentError)
+    │  ├─ ReasonletUnavailableError          unavailable: a dependency or the store (RuntimeError)
+    │  ├─ ReasonletNotFoundError             not_found: not in this scope (LookupError)
+    │  ├─ ReasonletConflictError             conflict: not in this state (RuntimeError)
+    │  └─ CaptureBlockedError                blocked: the guard refused (PermissionError)
+    └─ ReasonletAdapterError(RuntimeError)   an adapter broke its contract; a bug, so no code
 
     RankblendWarning(UserWarning)
     ├─ PluginWarning                         a plug-in was skipped
@@ -38,16 +45,18 @@
 
 Each class also inherits from the built-in exception a caller would expect, and carries its data as
 attributes. Messages say what was expected, what was got, where, and what to do; they never contain
-the text of a query or of a memory.
+the text of a query or of a memory, those of procedures no argument and no message of another exception either.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 __all__ = [
     "CacheWarning",
+    "CaptureBlockedError",
     "CatalogBusyError",
     "CatalogCorruptError",
     "CatalogFullError",
@@ -72,6 +81,12 @@ __all__ = [
     "ProfileError",
     "RankblendError",
     "RankblendWarning",
+    "ReasonletAdapterError",
+    "ReasonletConflictError",
+    "ReasonletError",
+    "ReasonletNotFoundError",
+    "ReasonletUnavailableError",
+    "ReasonletValidationError",
     "RecordingError",
     "ScopeMismatchError",
     "StoreClosedError",
@@ -410,3 +425,137 @@ class PluginWarning(RankblendWarning):
 
 class CacheWarning(RankblendWarning):
     """An index cache was missing, stale or corrupt and was rebuilt from the catalog."""
+
+
+CODES = frozenset(
+    {
+        "validation",
+        "unavailable",
+        "not_found",
+        "conflict",
+        "blocked",
+        "no_question",
+        "no_tool_calls",
+    }
+)
+
+
+class _RestorableError(RankblendError):
+    """Comes out of a pickle or a copy as it went in, whatever its constructor asks for."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, dict(vars(self)))
+
+
+def _restored(
+    kind: type[BaseException], arguments: tuple[object, ...], attributes: dict[str, object]
+) -> BaseException:
+    made = kind.__new__(kind, *arguments)
+    made.args = arguments
+    vars(made).update(attributes)
+    return made
+
+
+class ReasonletError(_RestorableError):
+    """Something the caller can act on; ``code`` says what.
+
+    Attributes:
+        code: One of `CODES`.
+    """
+
+    code: ClassVar[str]
+
+
+class ReasonletValidationError(ReasonletError, InvalidArgumentError):
+    """What was given cannot be used; every problem is listed, nothing was done.
+
+    Attributes:
+        problems: One line each, ``field: what was expected``.
+    """
+
+    code = "validation"
+
+
+class ReasonletUnavailableError(ReasonletError, RuntimeError):
+    """Something this needed is down, or what it gave is of no use.
+
+    Attributes:
+        what: ``embedder``, ``extractor``, ``guard`` or ``store``.
+        detail: The exception's type or the reason; None where there is nothing to tell.
+    """
+
+    code = "unavailable"
+
+    def __init__(self, what: str, detail: str | None = None) -> None:
+        self.what = what
+        self.detail = detail
+        super().__init__(f"the {what} is unavailable{f' ({detail})' if detail else ''}")
+
+
+class ReasonletNotFoundError(ReasonletError, LookupError):
+    """No such thing in this scope; what is stored in another scope is unknown here.
+
+    Attributes:
+        what: ``reasonlet``, ``parent`` or ``execution``.
+    """
+
+    code = "not_found"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"no such {what} in this scope")
+
+
+class ReasonletConflictError(ReasonletError, RuntimeError):
+    """It cannot be done in the state things are in; nothing was changed.
+
+    Attributes:
+        reason: ``active``, ``has versions`` or ``already stored``.
+    """
+
+    code = "conflict"
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        self.reason = reason
+        super().__init__(f"{reason}: {remedy}")
+
+
+class CaptureBlockedError(ReasonletError, PermissionError):
+    """The guard blocked a capture; nothing was stored.
+
+    Attributes:
+        detector: Which detector fired.
+    """
+
+    code = "blocked"
+
+    def __init__(self, detector: str) -> None:
+        self.detector = detector
+        super().__init__(f"the capture was blocked by {detector!r}; nothing was stored")
+
+
+class ReasonletAdapterError(_RestorableError, RuntimeError):
+    """An adapter broke its contract: a bug to be fixed in it, not a condition to be handled.
+
+    Attributes:
+        what: ``embedder``, ``extractor``, ``guard``, ``evaluator`` or ``store``.
+        problem: The code it answered, or the field that failed and why.
+    """
+
+    def __init__(self, what: str, problem: str) -> None:
+        self.what = what
+        self.problem = problem
+        super().__init__(f"the {what} broke its contract: {problem}")
+
+
+def code_of(error: BaseException) -> str | None:
+    """The code an exception carries, or None when it carries none of `CODES`."""
+    code = getattr(error, "code", None)
+    return code if isinstance(code, str) and code in CODES else None
+
+
+def raise_invalid(problems: Iterable[str]) -> None:
+    """Raise `ReasonletValidationError` when there are problems."""
+    found = tuple(problems)
+    if found:
+        raise ReasonletValidationError(found)

@@ -36,8 +36,8 @@ from rankblend.reasonlets import (
     SqliteReasonletStore,
     VerdictSource,
 )
-from rankblend.reasonlets.store import Candidate, Counts, Search
 from rankblend.relevance import Scope
+from rankblend.stores.procedures import Candidate, Counts, Search
 
 SECRET = "s3cr3t-7731"
 SCOPE = "tenant:acme"
@@ -275,7 +275,7 @@ def test_recall_when_the_file_fails_then_unavailable_without_the_engines_words(
     store = SqliteReasonletStore.open(tmp_path / "c.db")
     asyncio.run(memory(store).remember(capture()))
     with store._database.write() as connection:
-        connection.execute("UPDATE reasonlets SET graph = ?", (f"not json {SECRET}",))
+        connection.execute("UPDATE procedures SET graph = ?", (f"not json {SECRET}",))
     found = failed(lambda: memory(store).recall(QUESTION, scope=SCOPE), ReasonletUnavailableError)
     assert (found.what, found.detail) == ("store", "CatalogCorruptError")
     asyncio.run(store.aclose())

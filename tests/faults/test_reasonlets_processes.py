@@ -13,8 +13,7 @@ import pytest
 
 import rankblend
 from rankblend.reasonlets import SqliteReasonletStore
-from rankblend.reasonlets._verdicts import count_runs
-from rankblend.reasonlets.store import Entry
+from rankblend.stores.procedures import Entry
 
 SOURCES = Path(rankblend.__file__).resolve().parents[1]
 PROCESSES, TASKS, ROUNDS = 4, 8, 5
@@ -87,10 +86,16 @@ def entries(path: Path) -> dict[str, Entry]:
 def check_counters(found: dict[str, Entry]) -> None:
     """Every counter is what the stored runs add up to."""
     for entry in found.values():
-        counts, told = count_runs(entry.runs), entry.reasonlet.metrics
-        assert (counts.runs, counts.successes) == (told.runs, told.successes)
-        assert (counts.judged_runs, counts.judged_successes) == (
-            told.judged_runs, told.judged_successes
+        verdicts = [
+            (stored.feedback and stored.feedback.worked, stored.run.outcome.success)
+            for stored in entry.runs
+        ]
+        worked = [agent if human is None else human for human, agent in verdicts]
+        judged = [human is not None for human, _ in verdicts]
+        told = entry.reasonlet.metrics
+        assert (told.runs, told.successes) == (len(worked), sum(worked))
+        assert (told.judged_runs, told.judged_successes) == (
+            sum(judged), sum(human is True for human, _ in verdicts)
         )  # fmt: skip
 
 

@@ -26,10 +26,10 @@ from rankblend.reasonlets import (
     ReasonletValidationError,
     SqliteReasonletStore,
 )
-from rankblend.reasonlets._capture import named_after
-from rankblend.reasonlets._graph import MAX_EDGES, MAX_NODES
 from rankblend.reasonlets._memory import MAX_PAGE
 from rankblend.reasonlets._options import MAX_CANDIDATES, MAX_TOP
+from rankblend.stores.procedures._capture import named_after
+from rankblend.stores.procedures._graph import MAX_EDGES, MAX_NODES
 
 Vectors = Callable[[str], Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

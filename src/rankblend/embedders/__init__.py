@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from rankblend.embedders._endpoint import EndpointEmbedder, openai
 from rankblend.embedders._function import FunctionEmbedder, from_callable
-from rankblend.embedders._gate import Embedded, checked, identity, is_blank
+from rankblend.embedders._gate import Embedded, checked, identity
 from rankblend.embedders._onnx_model import OnnxEmbedder, onnx
 from rankblend.embedders._protocol import (
     Embedder,
@@ -29,6 +29,7 @@ from rankblend.embedders._protocol import (
 )
 from rankblend.embedders._sentences import SentenceTransformersEmbedder, sentence_transformers
 from rankblend.embedders._static import WordLlamaEmbedder, wordllama
+from rankblend.kernels.text import is_blank
 
 __all__ = [
     "Embedded",

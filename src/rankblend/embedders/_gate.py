@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankblend.embedders._protocol import embedder_dimension, embedder_name
 from rankblend.errors import EmbeddingError, InvalidArgumentError, RankblendError
+from rankblend.kernels.text import is_blank
 
 # Below this a float64 norm has lost bits, because the squares it is made of are subnormal.
 _LEAST_NORM = math.sqrt(float(np.finfo(np.float64).tiny))
@@ -28,15 +28,6 @@ class Embedded(NamedTuple):
 
     rows: NDArray[np.float32]
     has_vector: NDArray[np.bool_]
-
-
-def is_blank(text: str) -> bool:
-    """Whether there is nothing to read: only space, control, format or private characters.
-
-    A lone zero-width space (U+200B) is blank here although ``str.strip`` keeps it: models answer
-    it with noise.
-    """
-    return not text.strip() or all(unicodedata.category(char)[0] in "CZ" for char in text)
 
 
 def checked(

@@ -10,7 +10,7 @@ import unicodedata
 
 from rankblend.errors import InvalidArgumentError
 
-__all__ = ["normalized_text", "tokens"]
+__all__ = ["is_blank", "normalized_text", "tokens"]
 
 _ASCII_RUN = re.compile(r"[a-z0-9_]+")
 _WORD_CHARACTER = re.compile(r"\w")
@@ -118,3 +118,12 @@ def _nfkc(text: str) -> str:
 def _check(text: str) -> None:
     if not isinstance(text, str):
         raise InvalidArgumentError(f"text: expected text, got {type(text).__name__}")
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to read: only space, control, format or private characters.
+
+    A lone zero-width space (U+200B) is blank here although ``str.strip`` keeps it: models answer
+    it with noise.
+    """
+    return not text.strip() or all(unicodedata.category(char)[0] in "CZ" for char in text)

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from rankblend.profiles._canonical import canonical_hash, canonical_json, signal_schema_hash
+from rankblend.canonical import canonical_hash, canonical_json
+from rankblend.profiles._canonical import signal_schema_hash
 from rankblend.profiles._profile import RankingProfile
 from rankblend.profiles._recipe import (
     Floor,

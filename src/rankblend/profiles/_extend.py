@@ -15,8 +15,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from rankblend.canonical import canonical_json
 from rankblend.errors import ProfileError, RankblendError
-from rankblend.profiles._canonical import canonical_json
 from rankblend.profiles._documents import Document
 from rankblend.profiles._problems import Path, Problems, dotted, shown
 

@@ -17,6 +17,16 @@
 
 from __future__ import annotations
 
+from rankblend.errors import (
+    CaptureBlockedError,
+    ReasonletAdapterError,
+    ReasonletConflictError,
+    ReasonletError,
+    ReasonletNotFoundError,
+    ReasonletUnavailableError,
+    ReasonletValidationError,
+    raise_invalid,
+)
 from rankblend.reasonlets._advisors import (
     CaptureGuard,
     Down,
@@ -31,50 +41,49 @@ from rankblend.reasonlets._advisors import (
     consult,
     is_async,
 )
-from rankblend.reasonlets._capture import Capture, Outcome, Provenance
-from rankblend.reasonlets._checks import (
+from rankblend.reasonlets._drawing import draw_graph, mermaid_text
+from rankblend.reasonlets._memory import ReasonletMemory
+from rankblend.reasonlets._options import ReasonletOptions
+from rankblend.reasonlets._portable import read_entries
+from rankblend.reasonlets._procedures import ProcedureStore
+from rankblend.reasonlets._sync import LoopThread, SyncReasonletMemory
+from rankblend.stores.procedures import (
     MAX_NAME,
     MAX_REFERENCE,
+    Capture,
+    Counts,
+    Draft,
+    Edge,
+    Entry,
+    Erased,
+    Feedback,
+    Graph,
+    InMemoryReasonletStore,
+    Metrics,
+    Node,
+    Outcome,
+    Produced,
+    Provenance,
+    Reasonlet,
+    ReasonletEvidence,
+    ReasonletMatch,
+    ReasonletScore,
+    ReasonletStatistics,
+    ReasonletStore,
+    Receipt,
+    Run,
+    Search,
+    SqliteReasonletStore,
+    Status,
+    VerdictSource,
     bool_problems,
+    graph_schema,
     read_duration,
     read_scope,
     scope_problems,
     text_problems,
     unit_problems,
 )
-from rankblend.reasonlets._drawing import draw_graph, mermaid_text
-from rankblend.reasonlets._errors import (
-    CaptureBlockedError,
-    ReasonletAdapterError,
-    ReasonletConflictError,
-    ReasonletError,
-    ReasonletNotFoundError,
-    ReasonletUnavailableError,
-    ReasonletValidationError,
-    raise_invalid,
-)
-from rankblend.reasonlets._graph import Edge, Graph, Node, graph_schema
-from rankblend.reasonlets._memory import ReasonletMemory
-from rankblend.reasonlets._options import ReasonletOptions
-from rankblend.reasonlets._portable import read_entries
-from rankblend.reasonlets._procedures import ProcedureStore
-from rankblend.reasonlets._reasonlet import (
-    Erased,
-    Feedback,
-    Metrics,
-    Produced,
-    Reasonlet,
-    ReasonletEvidence,
-    ReasonletMatch,
-    ReasonletScore,
-    ReasonletStatistics,
-    Receipt,
-    Status,
-    VerdictSource,
-)
-from rankblend.reasonlets._sync import LoopThread, SyncReasonletMemory
-from rankblend.reasonlets.store import InMemoryReasonletStore, ReasonletStore, SqliteReasonletStore
-from rankblend.reasonlets.store._protocol import Counts, Draft, Entry, Run, Search
 
 __all__ = [
     "Capture",

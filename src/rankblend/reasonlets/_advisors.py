@@ -19,23 +19,25 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.embedders import checked
-from rankblend.errors import EmbeddingError
-from rankblend.reasonlets._capture import UNSPECIFIED, Capture, judged_answer
-from rankblend.reasonlets._checks import (
-    MAX_INTENT,
-    MAX_REFERENCE,
-    bool_problems,
-    text_problems,
-    unit_problems,
-)
-from rankblend.reasonlets._errors import (
+from rankblend.errors import (
     CaptureBlockedError,
+    EmbeddingError,
     ReasonletAdapterError,
     ReasonletUnavailableError,
     code_of,
 )
 from rankblend.reasonlets._options import ReasonletOptions
 from rankblend.recall import away
+from rankblend.stores.procedures import (
+    MAX_INTENT,
+    MAX_REFERENCE,
+    UNSPECIFIED,
+    Capture,
+    bool_problems,
+    judged_answer,
+    text_problems,
+    unit_problems,
+)
 from rankblend.telemetry import Operation
 
 

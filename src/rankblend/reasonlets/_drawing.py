@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankblend.errors import InvalidArgumentError, MissingDependencyError
+from rankblend.errors import InvalidArgumentError, MissingDependencyError, raise_invalid
 from rankblend.files import whole
-from rankblend.reasonlets._errors import raise_invalid
-from rankblend.reasonlets._graph import Graph, Node
+from rankblend.stores.procedures import (
+    Graph,
+    Node,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,33 +9,11 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
-from rankblend.embedders import Embedder
-from rankblend.reasonlets._advisors import (
-    RECALL,
-    Advice,
-    CaptureGuard,
-    IntentExtractor,
-    RunEvaluator,
-)
-from rankblend.reasonlets._capture import (
-    Capture,
-    Outcome,
-    Provenance,
-    id_problems,
-    named_after,
-    question_problems,
-)
-from rankblend.reasonlets._checks import (
-    MAX_INTENT,
-    MAX_REFERENCE,
-    bool_problems,
-    read_duration,
-    read_scope,
-    scope_problems,
-    text_problems,
-    unit_problems,
-)
-from rankblend.reasonlets._errors import (
+import numpy as np
+from numpy.typing import NDArray
+
+from rankblend.embedders import Embedder, identity
+from rankblend.errors import (
     ReasonletAdapterError,
     ReasonletError,
     ReasonletNotFoundError,
@@ -43,30 +21,49 @@ from rankblend.reasonlets._errors import (
     code_of,
     raise_invalid,
 )
+from rankblend.reasonlets._advisors import (
+    RECALL,
+    Advice,
+    CaptureGuard,
+    IntentExtractor,
+    RunEvaluator,
+)
+from rankblend.reasonlets._evidence import select, told_of
 from rankblend.reasonlets._options import MAX_TOP, ReasonletOptions
 from rankblend.reasonlets._portable import read_entries, write_entries
-from rankblend.reasonlets._reasonlet import (
+from rankblend.recall import system_clock
+from rankblend.relevance import Scope
+from rankblend.stores.procedures import (
+    MAX_INTENT,
+    MAX_REFERENCE,
+    Candidate,
+    Capture,
+    Draft,
     Erased,
     Feedback,
+    InMemoryReasonletStore,
+    Outcome,
+    Provenance,
     Reasonlet,
     ReasonletMatch,
     ReasonletStatistics,
-    Receipt,
-    Status,
-    VerdictSource,
-)
-from rankblend.reasonlets._selector import select, told_of
-from rankblend.reasonlets.store._in_memory import InMemoryReasonletStore
-from rankblend.reasonlets.store._protocol import (
-    Candidate,
-    Draft,
     ReasonletStore,
+    Receipt,
     Recorded,
     Run,
     Search,
+    Status,
+    VerdictSource,
+    bool_problems,
+    id_problems,
+    named_after,
+    question_problems,
+    read_duration,
+    read_scope,
+    scope_problems,
+    text_problems,
+    unit_problems,
 )
-from rankblend.recall import system_clock
-from rankblend.relevance import Scope
 
 MAX_PAGE = 100
 
@@ -437,6 +434,7 @@ class ReasonletMemory(KeptReasonlets):
                     vector,
                     Status.PENDING_REVIEW if pending else Status.ACTIVE,
                     Run(now, capture.outcome, capture.provenance, verdict),
+                    self._identity(vector),
                 )
             )
         )
@@ -477,7 +475,7 @@ class ReasonletMemory(KeptReasonlets):
             top = self.options.top if top is None else top
             limit = min(max(profile.pool.size, top), profile.pool.max)
             blended = profile.scope.mode.value != "off"
-            search = Search(where, vector, limit, wanted, ancestors=blended)
+            search = Search(where, vector, limit, wanted, blended, self._identity(vector))
             found = await stored(self.store.search(search))
             ranking = select(profile, search, found, now=now, top=top)
             observed.counts["candidates"] = len(found)
@@ -550,6 +548,9 @@ class ReasonletMemory(KeptReasonlets):
 
     async def _dimension(self) -> int | None:
         return await stored(self.store.dimension())
+
+    def _identity(self, vector: NDArray[np.float32]) -> str:
+        return identity(self._advice.embedder, dimension=len(vector))
 
 
 async def _defined(candidate: Candidate) -> Reasonlet:

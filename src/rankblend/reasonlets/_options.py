@@ -9,10 +9,14 @@ from functools import cached_property
 
 from attrs import evolve, field, frozen
 
+from rankblend.errors import raise_invalid
 from rankblend.profiles import Floor, RankingProfile, SignalRecipe, load_profile
-from rankblend.reasonlets._checks import bool_problems, read_duration, unit_problems
-from rankblend.reasonlets._errors import raise_invalid
 from rankblend.relevance import ScopeBlend, is_number
+from rankblend.stores.procedures import (
+    bool_problems,
+    read_duration,
+    unit_problems,
+)
 
 MAX_CANDIDATES = 200
 MAX_TOP = 50

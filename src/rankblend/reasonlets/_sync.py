@@ -11,11 +11,13 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from rankblend.reasonlets._capture import Capture, Outcome, Provenance
-from rankblend.reasonlets._errors import ReasonletUnavailableError
+from rankblend.errors import ReasonletUnavailableError
 from rankblend.reasonlets._memory import ReasonletMemory, ScopeLike
-from rankblend.reasonlets._reasonlet import (
+from rankblend.stores.procedures import (
+    Capture,
     Erased,
+    Outcome,
+    Provenance,
     Reasonlet,
     ReasonletMatch,
     ReasonletStatistics,

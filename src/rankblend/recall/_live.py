@@ -10,9 +10,11 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
+from sqlite3 import Connection
 from typing import TypeVar
 
 import numpy as np
+from attrs import define
 from numpy.typing import NDArray
 
 from rankblend.embedders import Embedded
@@ -33,6 +35,7 @@ from rankblend.stores import (
 from rankblend.stores.catalog import Catalog
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
+from rankblend.stores.procedures import questions, replace_vectors
 from rankblend.stores.vectors import VectorStore
 
 _KEPT = 4
@@ -142,12 +145,18 @@ class LiveEngine(Engine):
         embedder: str | None = None,
         dimension: int | None = None,
         undated: AbstractSet[int] = frozenset(),
+        also: Callable[[Connection], object] | None = None,
     ) -> list[Record]:
         """Store memories and links durably, in one transaction, and show them to every store."""
         with self.lock.writing():
             self._catch_up()
             stored = self.catalog.put(
-                records, edges=edges, embedder=embedder, dimension=dimension, undated=undated
+                records,
+                edges=edges,
+                embedder=embedder,
+                dimension=dimension,
+                undated=undated,
+                also=also,
             )
             changed = [stored[at] for at in latest(stored, ordered=True)]
             with self._showing():
@@ -192,18 +201,21 @@ class LiveEngine(Engine):
         return count
 
     def reembed(self, embed: Callable[[list[str]], Embedded], identity: Callable[[], str]) -> int:
-        """Store other vectors for all memories, and fill the vector stores anew.
+        """Store other vectors for all memories and procedures, and fill the vector stores anew.
 
         Embedding takes long and holds no lock: what is written meanwhile, here or by another
         process, is embedded in a further round, and the last look is under the lock.
 
         Returns:
-            How many memories have a vector now.
+            How many memories and procedures have a vector now.
         """
         vector_of: dict[str, NDArray[np.float32] | None] = {}
         while True:
             texts = {record.key: record.text for record in self.catalog.iter_records()}
-            missing = [text for text in dict.fromkeys(texts.values()) if text not in vector_of]
+            with self.catalog.database.read() as connection:
+                asked = sorted(questions(connection))
+            wanted = dict.fromkeys((*texts.values(), *asked))
+            missing = [text for text in wanted if text not in vector_of]
             rows, has_vector = embed(missing)
             for text, row, has in zip(missing, rows, has_vector, strict=True):
                 vector_of[text] = row if has else None
@@ -214,10 +226,17 @@ class LiveEngine(Engine):
                     continue
                 found = {key: vector_of[text] for key, text in now.items()}
                 vectors = {key: vector for key, vector in found.items() if vector is not None}
-                self.catalog.replace_vectors(vectors, embedder=identity())
+                given = {text: row for text, row in vector_of.items() if row is not None}
+                procedures = _QuestionsAnew(given, identity())
+                try:
+                    self.catalog.replace_vectors(
+                        vectors, embedder=procedures.embedder, also=procedures
+                    )
+                except _MoreToEmbedError:
+                    continue
                 with self._showing():
                     self._fill_anew()
-                return len(vectors)
+                return len(vectors) + procedures.count
 
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """A separate engine with the revisions of some roots that were valid at a time.
@@ -349,6 +368,29 @@ class LiveEngine(Engine):
                 CacheWarning,
                 stacklevel=4,
             )
+
+
+class _MoreToEmbedError(Exception):
+    """Somebody remembered a procedure since the questions were embedded."""
+
+
+@define
+class _QuestionsAnew:
+    """Gives the procedures of a file other vectors, inside the transaction of the memories'.
+
+    Args:
+        vectors: By question; an embedder gives one for every text that is not blank.
+        embedder: Identity of what made them.
+    """
+
+    vectors: Mapping[str, NDArray[np.float32]]
+    embedder: str
+    count: int = 0
+
+    def __call__(self, connection: Connection) -> None:
+        if not questions(connection) <= self.vectors.keys():
+            raise _MoreToEmbedError
+        self.count = replace_vectors(connection, self.vectors, self.embedder)
 
 
 def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

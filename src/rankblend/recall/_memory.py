@@ -263,12 +263,14 @@ class Memory(MemoryReader):
         return engine.reinforce(keys, self._now(None))
 
     def reembed(self, embedder: Embedder, *, batch: int = 256) -> int:
-        """Replace all vectors by those of another embedder, in one transaction.
+        """Replace all vectors by those of another embedder, in one transaction: of the whole file.
+
+        Procedures in the file are embedded anew with the memories, or nothing is.
 
         Vectors of earlier revisions are dropped: queries as of the past then have no similarity.
 
         Returns:
-            How many memories have a vector now.
+            How many memories and procedures have a vector now.
 
         Raises:
             EmbeddingError: The embedder failed; nothing was changed.
@@ -280,7 +282,9 @@ class Memory(MemoryReader):
         return count
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write every revision, use and link as JSON lines; returns how many lines.
+        """Write everything in the file as JSON lines; returns how many lines.
+
+        Every revision, use and link of the memories, then the procedures with their runs.
 
         The file appears under its name only when it is complete; where it cannot be written that is
         an `InvalidArgumentError` about the path or a `StoreError`.
@@ -314,7 +318,7 @@ class Memory(MemoryReader):
         engine = self._open_engine()
         batch = path if isinstance(path, Batch) else read_batch(path, self._now(None), scope)
         write(engine, batch, self._embedder, progress=progress)
-        return len(batch.items) + len(batch.edges)
+        return len(batch.items) + len(batch.edges) + len(batch.procedures)
 
     def close(self) -> None:
         """Close the file and all stores; closing twice is harmless."""

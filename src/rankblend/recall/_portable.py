@@ -21,6 +21,7 @@ from rankblend.recall._write import Batch
 from rankblend.relevance import Scope
 from rankblend.stores import Edge, Record
 from rankblend.stores.catalog import Catalog, locate_file
+from rankblend.stores.procedures import KINDS, ProcedureLines, entries_of, procedure_lines
 
 FORMAT = 1
 _SHOWN_PROBLEMS = 20
@@ -29,7 +30,11 @@ _ANY = Scope.parse("any:any")  # stands in for a scope that is missing, to find 
 
 
 def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """A header, then every revision of every memory in the order of its valid time, then links."""
+    """Everything in a file: memories, their links, procedures with their runs.
+
+    A header, then every revision of every memory in the order of its valid time, then links; then,
+    where there are any, the header of procedures and each of them with its runs.
+    """
     header = {
         "type": "rankblend", "format": FORMAT, "embedder": catalog.get_meta(EMBEDDER),
         "dimension": stored_dimension(catalog),
@@ -43,6 +48,10 @@ def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
                "target": edge.target, "kind": edge.kind, "weight": edge.weight,
                "verified": edge.verified,
                **({} if edge.at is None else {"at": _when(edge.at)})}  # fmt: skip
+    with catalog.database.read() as connection:
+        procedures = entries_of(connection)
+    if procedures:
+        yield from procedure_lines(procedures)
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterator[dict[str, Any]]) -> int:
@@ -78,6 +87,8 @@ def read_lines(
 ) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Read JSON lines of memories and links; a line without ``type`` is a memory.
 
+    Procedures in the file are left out.
+
     Returns:
         Arguments of `Memory.remember_many` items, and of `Memory.link` with their scope.
 
@@ -93,7 +104,7 @@ def read_lines(
             memories.append(item)
         elif kind == "link":
             links.append(item)
-        elif item.get("format") != FORMAT:
+        elif kind not in KINDS and item.get("format") != FORMAT:
             problems.add(f"{where}{_unknown_format(item)}")
     if problems.found:
         more = len(problems.found) - _SHOWN_PROBLEMS
@@ -120,7 +131,14 @@ def read_batch(path: str | os.PathLike[str], now: float, scope: object = None) -
     items: list[Item] = []
     edges: list[Edge] = []
     header: dict[str, Any] = {}
+    procedures = ProcedureLines()
     for where, kind, line in _parsed(path, problems):
+        if kind in KINDS:
+            told = len(procedures.problems)
+            procedures.read(where.removesuffix(": "), kind, line)
+            for problem in procedures.problems[told:]:
+                problems.add(problem)
+            continue
         if kind == "rankblend":
             _read_header(problems, where, line, header)
             continue
@@ -139,7 +157,7 @@ def read_batch(path: str | os.PathLike[str], now: float, scope: object = None) -
             if edge is not None:
                 edges.append(edge)
     problems.raise_if_any()
-    return Batch(items, edges, header.get("embedder"), header.get("dimension"))
+    return Batch(items, edges, header.get("embedder"), header.get("dimension"), procedures.entries)
 
 
 def _parsed(
@@ -168,7 +186,7 @@ def _parsed(
             problems.add(f"{where}expected a JSON object, got {type(item).__name__}")
             continue
         kind = item.pop("type", "memory")
-        if kind not in ("memory", "link", "rankblend"):
+        if kind not in ("memory", "link", "rankblend", *KINDS):
             problems.add(f"{where}unknown type {kind!r:.40}; expected memory or link")
             continue
         yield where, kind, _decoded(item)

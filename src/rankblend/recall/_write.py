@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from attrs import frozen
 
@@ -23,6 +24,7 @@ from rankblend.recall._embedding import EMBEDDER, embed_items, stored_dimension
 from rankblend.recall._items import Item
 from rankblend.recall._live import LiveEngine
 from rankblend.stores import Edge, Key, Record
+from rankblend.stores.procedures import Entry, load
 
 # Objects between two passes: writing 100,000 memories is one. Not endless, so that what the caller's
 # own code (an embedder, a tokenizer, a store) leaves behind in cycles is freed some time.
@@ -72,12 +74,14 @@ class Batch:
         edges: Links.
         embedder: Identity of what made the vectors they bring, where that is known.
         dimension: Length of the vectors, where that is known.
+        procedures: With their runs; of none that is there already.
     """
 
     items: Sequence[Item]
     edges: Sequence[Edge] = ()
     embedder: str | None = None
     dimension: int | None = None
+    procedures: Sequence[Entry] = ()
 
     @property
     def brings_vectors(self) -> bool:
@@ -134,6 +138,7 @@ def write(
             embedder=made_by,
             dimension=batch.dimension if whole and empty else None,
             undated=frozenset(at for at, item in enumerate(batch.items) if not item.dated),
+            also=partial(load, entries=batch.procedures) if batch.procedures else None,
         )
 
 

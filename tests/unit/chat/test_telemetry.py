@@ -29,6 +29,7 @@ from opentelemetry.trace import StatusCode
 
 from rankblend import telemetry
 from rankblend.chat import CaptureQueue, ChatOptions, ReasonletChat, transcript_to_capture
+from rankblend.errors import CODES
 from rankblend.reasonlets import (
     GuardVerdict,
     InMemoryReasonletStore,
@@ -36,7 +37,6 @@ from rankblend.reasonlets import (
     ReasonletMemory,
     ReasonletUnavailableError,
 )
-from rankblend.reasonlets._errors import CODES
 from rankblend.telemetry import EventCounter, Operation
 
 Row = tuple[str, str, str, str]  # kind and unit, name, tag, value

@@ -37,8 +37,8 @@ from rankblend.reasonlets import (
     SqliteReasonletStore,
     SyncReasonletMemory,
 )
-from rankblend.reasonlets._identifiers import is_id, next_id
 from rankblend.reasonlets._sync import LoopThread
+from rankblend.stores.procedures._identifiers import is_id, next_id
 
 SCOPE = "tenant:acme"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -236,7 +236,7 @@ def test_rebuild_when_columns_have_drifted_then_they_are_counted_anew() -> None:
         drifted, sound = memory.remember(capture()), memory.remember(capture(graph=OTHER))
         with store._database.write() as connection:
             connection.execute(
-                "UPDATE reasonlets SET judged_runs = 7, runs = 9 WHERE id = ?", (drifted.id,)
+                "UPDATE procedures SET judged_runs = 7, runs = 9 WHERE id = ?", (drifted.id,)
             )
         assert memory.rebuild_judged_counters() == 1
         assert memory.rebuild_judged_counters() == 0
@@ -309,7 +309,7 @@ def test_publish_when_a_subject_is_erased_then_nothing_of_it_is_left_in_the_shar
             shown = memory.get(made.id, scope=SCOPE)
             assert shown.text == f"orders.get\n1.0 {made.id}"
             procedures.erase_subject(SCOPE, "ana")
-            assert store.publish(memory) == (0, 1)
+            assert store.publish(memory) == (0, 0)  # the erasure took what referred to it, too
             procedures.erase_subject(SCOPE, "ana", purge=True)
             assert np.array(UNIT, "<f4").tobytes() not in path.read_bytes()
     kept = b"".join(each.read_bytes() for each in tmp_path.iterdir())

@@ -103,7 +103,7 @@ def test_recall_when_a_procedure_is_gone_then_it_is_not_proposed_and_publish_for
     id_ = world.learn("refund an order")
     world.store.publish(world.memory)
     with world.procedures.memory.store._database.write() as connection:  # type: ignore[attr-defined]
-        connection.execute("UPDATE reasonlets SET status = 'pending_review', generation = 99")
+        connection.execute("UPDATE procedures SET status = 'pending_review', generation = 99")
     found = world.memory.recall("refund", scope="tenant:acme", profile="mnemosyne")
     assert id_ not in found.ids
     assert world.store.publish(world.memory) == (0, 1)

@@ -38,8 +38,8 @@ from rankblend.reasonlets import (
     SyncReasonletMemory,
     VerdictSource,
 )
-from rankblend.reasonlets.store import Search
 from rankblend.relevance import Scope, ScopeBlend
+from rankblend.stores.procedures import Search
 
 SCOPE = "tenant:acme"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -397,7 +397,7 @@ def test_erasure_when_purged_then_nothing_of_the_subject_is_left_in_the_files(
         assert secret.encode() not in _bytes(tmp_path)
         assert _bytes(tmp_path).count(vector) == 20
         index = made.store._index  # type: ignore[attr-defined]
-        assert len(index.ids) == 20
+        assert len(index.scopes) == 20
         again = await made.erase_subject(SCOPE, secret, purge=True)
         assert (again.reasonlets, again.executions) == (0, 0)
         await made.aclose()
@@ -518,7 +518,7 @@ def test_file_when_a_newer_version_wrote_it_then_it_is_refused(tmp_path: Path) -
 
     store = SqliteReasonletStore.open(tmp_path / "r.db")
     with store._database.write() as connection:
-        connection.execute("UPDATE reasonlet_state SET version = 99")
+        connection.execute("PRAGMA user_version = 99")
     run(store.aclose)
     with pytest.raises(CatalogVersionError):
         SqliteReasonletStore.open(tmp_path / "r.db")

@@ -6,11 +6,13 @@ from rankblend.stores._record import Edge
 from rankblend.stores.catalog._catalog import Catalog
 from rankblend.stores.catalog._codec import ScopeReader
 from rankblend.stores.catalog._facts import ActivityStore, CatalogStore
-from rankblend.stores.catalog._file import Database, locate_file
+from rankblend.stores.catalog._file import MEMORY, Database, locate_file
 from rankblend.stores.catalog._filters import Condition, Filters
 from rankblend.stores.catalog._reads import Changes
 from rankblend.stores.catalog._snapshot import Snapshot
 from rankblend.stores.catalog._view import Facts, MemoryView, Seen
+from rankblend.stores.catalog._writes import erase as erase
+from rankblend.stores.catalog._writes import next_generation as next_generation
 
 __all__ = [
     "ActivityStore",

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
+from sqlite3 import Connection
 from typing import Self
 
 import numpy as np
@@ -89,6 +90,11 @@ class Catalog(CatalogReader):
             database.close()
             raise
 
+    @property
+    def database(self) -> Database:
+        """The file, for what else is kept in it."""
+        return self._database
+
     def __enter__(self) -> Self:
         return self
 
@@ -118,6 +124,7 @@ class Catalog(CatalogReader):
         embedder: str | None = None,
         dimension: int | None = None,
         undated: AbstractSet[int] = frozenset(),
+        also: Callable[[Connection], object] | None = None,
     ) -> list[Record]:
         """Write memories, in one transaction.
 
@@ -130,6 +137,7 @@ class Catalog(CatalogReader):
             undated: Positions of drafts whose ``at`` is only the time of writing. A clock may have
                 gone backwards since the current revision was written, so that theirs is then that
                 revision's: they become current.
+            also: Writes something else of the file in the same transaction.
 
         Returns:
             The current record of each draft's memory after all of them are written, as it is
@@ -143,7 +151,7 @@ class Catalog(CatalogReader):
         drafts = list(drafts)
         contents = encode_records(drafts, self._normalize)
         joined = check_edges(edges)
-        if not (drafts or joined or embedder is not None or dimension is not None):
+        if not (drafts or joined or also or embedder is not None or dimension is not None):
             return []
         with self._ordered:
             with self._database.write() as connection:
@@ -151,6 +159,8 @@ class Catalog(CatalogReader):
                 writing.note_embedder(connection, embedder, dimension)
                 written = writing.write_records(connection, drafts, contents, generation, undated)
                 insert_edges(connection, joined, generation)
+                if also is not None:
+                    also(connection)
                 revised = dict.fromkeys(
                     draft.key
                     for draft, fresh in zip(drafts, written.fresh, strict=True)
@@ -237,12 +247,19 @@ class Catalog(CatalogReader):
                 pass
         return removed
 
-    def replace_vectors(self, vectors: Mapping[Key, NDArray[np.float32]], *, embedder: str) -> None:
+    def replace_vectors(
+        self,
+        vectors: Mapping[Key, NDArray[np.float32]],
+        *,
+        embedder: str,
+        also: Callable[[Connection], object] | None = None,
+    ) -> None:
         """Replace all vectors by those of another embedder; past revisions keep none.
 
         Args:
             vectors: By key, float32, shape (d,), all of one length.
             embedder: Identity of what made them, ``name/dimension``.
+            also: Writes something else of the file in the same transaction.
 
         Raises:
             InvalidArgumentError: Vectors of several lengths.
@@ -255,6 +272,8 @@ class Catalog(CatalogReader):
                 writing.replace_vectors(
                     connection, vectors, embedder=embedder, generation=generation
                 )
+                if also is not None:
+                    also(connection)
             with self._entering(generation):
                 pass
 

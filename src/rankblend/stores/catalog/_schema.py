@@ -6,6 +6,8 @@
       current  ├── history      superseded and backdated revisions, embedding included
       revision └── uses         when it was reinforced, how often
     edges                       between memories and entities
+    procedures ──── runs        what answered questions, and how each run of it went
+    procedure_state             their counters; embedder and dimension of their questions
     tombstones, edge_tombstones what was deleted, for readers in other processes
     index_cache(_parts)         what stores keep so that they open faster; never needed
     state, meta                 counters; embedder, dimension, version
@@ -18,7 +20,7 @@ for a few small columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 
 from rankblend.errors import CatalogVersionError
@@ -138,13 +140,125 @@ _VERSION_1 = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+_COUNTERS = ("runs", "successes", "judged_runs", "judged_successes")
+_PROCEDURE = (
+    "serial, id, scope, status, parent, runs, successes, judged_runs, judged_successes, last_run,"
+    " last_success, pruned_runs, pruned_successes, pruned_judged_runs, pruned_judged_successes,"
+    " pruned_last_run, pruned_last_success, generation, created, family, minor, intent, name,"
+    " source, run_id, subject_id, tags, digest, question, graph, vector"
+)
+_RUN = (
+    "at, agent, evaluator, human, seconds, score, source, run_id, subject_id, tags, utility,"
+    " correctness, reusability"
+)
+
+
+def _adopt_procedures(connection: Connection) -> None:
+    """Take over what earlier versions kept in tables of its own, and the copies it published."""
+    there = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'reasonlet_state'"
+    ).fetchone()
+    if there is None:
+        return
+    found = int(connection.execute("SELECT version FROM reasonlet_state").fetchone()[0])
+    if found > 1:
+        raise CatalogVersionError(found, 1)
+    for statement in (
+        f"INSERT INTO procedures ({_PROCEDURE}) SELECT {_PROCEDURE} FROM reasonlets",
+        f"INSERT INTO runs (id, procedure, {_RUN}) SELECT id, reasonlet, {_RUN} FROM reasonlet_runs",
+        "UPDATE procedure_state SET (generation, erased, next_serial, dimension) ="
+        " (SELECT generation, deleted, next_serial, dimension FROM reasonlet_state)",
+        "DROP TABLE reasonlet_runs",
+        "DROP TABLE reasonlets",
+        "DROP TABLE reasonlet_state",
+        "DELETE FROM vectors WHERE serial IN (SELECT m.serial FROM memories AS m"
+        " JOIN procedures AS p ON p.scope = m.scope AND p.id = m.id WHERE m.layer = 'procedure')",
+    ):
+        connection.execute(statement)
+
+
+_PROCEDURES: tuple[str | Callable[[Connection], None], ...] = (
+    """
+    CREATE TABLE procedure_state (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        generation INTEGER NOT NULL,      -- of the last change of what may be recalled
+        erased INTEGER NOT NULL,          -- of the last deletion
+        embedded INTEGER NOT NULL,        -- of the last change of all vectors
+        next_serial INTEGER NOT NULL,
+        embedder TEXT,                    -- of all vectors, NULL while nobody said
+        dimension INTEGER                 -- of all vectors, NULL while there is none
+    )
+    """,
+    "INSERT INTO procedure_state VALUES (1, 0, 0, 0, 0, NULL, NULL)",
+    f"""
+    CREATE TABLE procedures (
+        serial INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        scope TEXT NOT NULL,              -- Scope.path, ends in "/"
+        status TEXT NOT NULL,
+        parent INTEGER REFERENCES procedures ON DELETE SET NULL,
+        {" ".join(f"{name} INTEGER NOT NULL DEFAULT 0," for name in _COUNTERS)}
+        last_run REAL NOT NULL,
+        last_success REAL,
+        {" ".join(f"pruned_{name} INTEGER NOT NULL DEFAULT 0," for name in _COUNTERS)}
+        pruned_last_run REAL,
+        pruned_last_success REAL,
+        generation INTEGER NOT NULL,
+        created REAL NOT NULL,
+        family TEXT NOT NULL,
+        minor INTEGER NOT NULL,
+        intent TEXT NOT NULL,
+        name TEXT NOT NULL,
+        source TEXT NOT NULL,
+        run_id TEXT,
+        subject_id TEXT,
+        tags TEXT,
+        digest TEXT NOT NULL,
+        question TEXT NOT NULL,
+        graph TEXT NOT NULL,
+        vector BLOB NOT NULL,             -- float32, little-endian, unit length
+        UNIQUE (family, minor)
+    )
+    """,
+    "CREATE INDEX procedures_by_scope ON procedures (scope, status, id)",
+    "CREATE INDEX procedures_by_generation ON procedures (generation)",
+    "CREATE INDEX procedures_by_parent ON procedures (parent) WHERE parent IS NOT NULL",
+    """
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY,
+        procedure INTEGER NOT NULL REFERENCES procedures ON DELETE CASCADE,
+        at REAL NOT NULL,
+        agent INTEGER NOT NULL,
+        evaluator INTEGER,
+        human INTEGER,
+        success INTEGER GENERATED ALWAYS AS (coalesce(human, evaluator, agent)) VIRTUAL,
+        judged INTEGER GENERATED ALWAYS AS (human IS NOT NULL OR evaluator IS NOT NULL) VIRTUAL,
+        seconds REAL,
+        score REAL,
+        source TEXT NOT NULL,
+        run_id TEXT,
+        subject_id TEXT,
+        tags TEXT,
+        utility REAL,                     -- of the feedback, NULL without any
+        correctness REAL,
+        reusability REAL
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX runs_by_procedure ON runs (procedure, at, id)",
+    "CREATE INDEX runs_by_subject ON runs (subject_id) WHERE subject_id IS NOT NULL",
+    _adopt_procedures,
+)
+
+MIGRATIONS: tuple[tuple[str | Callable[[Connection], None], ...], ...] = (_VERSION_1, _PROCEDURES)
 """Statements that lead from version i to version i + 1; the first ones create everything."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
-def migrate(connection: Connection, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> bool:
+def migrate(
+    connection: Connection,
+    migrations: Sequence[Sequence[str | Callable[[Connection], None]]] = MIGRATIONS,
+) -> bool:
     """Bring the tables up to date, inside a transaction the caller opened for writing.
 
     Returns:
@@ -158,7 +272,10 @@ def migrate(connection: Connection, migrations: Sequence[Sequence[str]] = MIGRAT
         raise CatalogVersionError(found, len(migrations))
     for statements in migrations[found:]:
         for statement in statements:
-            connection.execute(statement)
+            if callable(statement):
+                statement(connection)
+            else:
+                connection.execute(statement)
     if found == 0:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT INTO meta VALUES ('created_by', ?)", (__version__,))

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import field, fields, frozen
 
-from rankblend.profiles import canonical_hash, canonical_json
-from rankblend.reasonlets._checks import json_problem, text_problems
-from rankblend.reasonlets._errors import ReasonletValidationError
+from rankblend.canonical import canonical_hash, canonical_json
+from rankblend.errors import ReasonletValidationError
+from rankblend.stores.procedures._checks import json_problem, text_problems
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -322,7 +322,11 @@ _Part = TypeVar("_Part", Node, Edge)
 
 def graph_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the plain form."""
-    text = files("rankblend.reasonlets").joinpath("graph.schema.json").read_text(encoding="utf-8")
+    text = (
+        files("rankblend.stores.procedures")
+        .joinpath("graph.schema.json")
+        .read_text(encoding="utf-8")
+    )
     schema: dict[str, Any] = json.loads(text)
     return schema
 

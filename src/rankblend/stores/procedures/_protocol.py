@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 from numpy.typing import NDArray
 
-from rankblend.reasonlets._capture import Outcome, Provenance
-from rankblend.reasonlets._graph import Graph
-from rankblend.reasonlets._reasonlet import (
+from rankblend.relevance import Scope
+from rankblend.stores.procedures._capture import Outcome, Provenance
+from rankblend.stores.procedures._graph import Graph
+from rankblend.stores.procedures._reasonlet import (
     Erased,
     Feedback,
     Produced,
@@ -24,7 +25,6 @@ from rankblend.reasonlets._reasonlet import (
     ReasonletStatistics,
     Status,
 )
-from rankblend.relevance import Scope
 
 
 @frozen
@@ -37,7 +37,18 @@ class Counts:
     judged_successes: int = 0
 
 
-NO_RUNS = Counts()
+def is_sound(counts: object) -> bool:
+    """Whether counts can be: whole, and no part greater than its whole."""
+    if type(counts) is not Counts:
+        return False
+    runs, successes, judged, judged_successes = astuple(counts)
+    if not type(runs) is type(successes) is type(judged) is type(judged_successes) is int:
+        return False
+    return 0 <= judged_successes <= successes and 0 <= judged - judged_successes <= runs - successes
+
+
+LAYER = "procedure"
+"""Of memories that stand for procedures."""
 
 
 @frozen
@@ -66,6 +77,7 @@ class Draft:
         vector: float32, shape (d,), unit length: of the question.
         status: Of what it creates; it never changes the status of a procedure that is there.
         run: The run it records.
+        embedder: Identity of what made the vector, ``name/dimension``; None: nobody says.
     """
 
     scope: Scope
@@ -78,6 +90,7 @@ class Draft:
     vector: NDArray[np.float32] = field(repr=False)
     status: Status
     run: Run
+    embedder: str | None = None
 
 
 @frozen
@@ -107,6 +120,7 @@ class Search:
         limit: ≥ 1.
         intent: Only procedures of this intent; None: of any.
         ancestors: Also those stored at the scopes above.
+        embedder: Identity of what made the vector; None: nobody says.
     """
 
     scope: Scope
@@ -114,6 +128,7 @@ class Search:
     limit: int
     intent: str | None = None
     ancestors: bool = False
+    embedder: str | None = None
 
 
 @frozen
@@ -163,6 +178,7 @@ class Entry:
         pruned: What the runs that are no longer stored count.
         pruned_last_run, pruned_last_success: Times of the latest of them, seconds since the epoch.
         runs: Those still stored, in the order of their ids.
+        embedder: Identity of what made the vector, ``name/dimension``; None: nobody knows.
     """
 
     reasonlet: Reasonlet
@@ -171,15 +187,17 @@ class Entry:
     pruned_last_run: float | None
     pruned_last_success: float | None
     runs: tuple[StoredRun, ...]
+    embedder: str | None = None
 
 
 @runtime_checkable
 class ReasonletStore(Protocol):
     """What keeps procedures.
 
-    Errors carry a ``code`` (`rankblend.reasonlets._errors`): ``not_found`` and ``conflict`` as the
-    methods say, ``unavailable`` when the engine fails. Their text holds no stored value and nothing
-    of the engine's own messages.
+    Errors carry a ``code`` (`rankblend.errors`): ``not_found`` and ``conflict`` as the methods say,
+    ``unavailable`` when the engine fails, and when vectors are written or sought that another
+    embedder made than those that are stored. Their text holds no stored value and nothing of the
+    engine's own messages.
     """
 
     async def dimension(self) -> int | None:

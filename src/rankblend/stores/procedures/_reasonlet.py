@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from rankblend.reasonlets._capture import Provenance
-from rankblend.reasonlets._checks import bool_problems, unit_problems
-from rankblend.reasonlets._graph import Graph
 from rankblend.relevance import Scope
+from rankblend.stores.procedures._capture import Provenance
+from rankblend.stores.procedures._checks import bool_problems, unit_problems
+from rankblend.stores.procedures._graph import Graph
 
 
 class Status(StrEnum):
@@ -185,12 +185,15 @@ class Erased:
         executions: Runs, of those procedures and of the subject on others.
         feedback: How many of those runs had feedback.
         detached: Procedures of others that lost their parent and are roots now.
+        waiting: After a purge: somebody is reading an older state, so that freed copies are still
+            in the log of the file; purge again when nobody reads.
     """
 
     reasonlets: int
     executions: int
     feedback: int
     detached: int
+    waiting: bool = False
 
 
 @frozen

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from rankblend.canonical import canonical_json
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
-from rankblend.profiles import canonical_json
 from rankblend.relevance import Scope, is_number
 
 # In code points.

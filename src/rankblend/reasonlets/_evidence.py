@@ -10,18 +10,24 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from attrs import astuple
 from numpy.typing import NDArray
 
+from rankblend.errors import ReasonletAdapterError
 from rankblend.profiles import RankingProfile
-from rankblend.reasonlets._errors import ReasonletAdapterError
-from rankblend.reasonlets._reasonlet import ReasonletEvidence, ReasonletScore
-from rankblend.reasonlets.store._protocol import Candidate, Counts, Search
 from rankblend.recall import RANGE_SLACK, Candidates, EvidenceColumn, Ranking, rank_candidates
 from rankblend.relevance import Scope, is_number
 from rankblend.stores import Key, Reason
+from rankblend.stores.procedures import (
+    LAYER,
+    Candidate,
+    ReasonletEvidence,
+    ReasonletScore,
+    Search,
+    is_sound,
+)
 
 STORE = "procedures"
-LAYER = "procedure"
 _COUNTS = ("runs", "successes", "judged_runs", "judged_successes")
 EVIDENCE = (*_COUNTS, *(f"parent_{name}" for name in _COUNTS), "age_last_run")
 """What is known about a procedure whatever the question; the cosine comes with the question."""
@@ -86,8 +92,8 @@ def counts_evidence(found: Sequence[Candidate | None], now: float) -> NDArray[np
         _UNKNOWN
         if each is None
         else (
-            *_four(each.counts),
-            *(_NO_PARENT if each.parent is None else _four(each.parent)),
+            *astuple(each.counts),
+            *(_NO_PARENT if each.parent is None else astuple(each.parent)),
             now - each.last_run,
         )
         for each in found
@@ -113,10 +119,6 @@ def told_of(
     uses_parent = told is not None and bool(told[position])
     counts = candidate.counts
     return score, ReasonletEvidence(counts.runs, counts.judged_runs, uses_parent)
-
-
-def _four(counts: Counts) -> tuple[int, int, int, int]:
-    return counts.runs, counts.successes, counts.judged_runs, counts.judged_successes
 
 
 def _problems(search: Search, found: object) -> Iterator[str]:
@@ -152,13 +154,3 @@ def _problems(search: Search, found: object) -> Iterator[str]:
             yield f"candidates[{at}].parent: expected counts that can be"
         if not is_number(each.last_run):
             yield f"candidates[{at}].last_run: expected finite seconds"
-
-
-def is_sound(counts: object) -> bool:
-    """Whether counts can be: whole, and no part greater than its whole."""
-    if type(counts) is not Counts:
-        return False
-    runs, successes, judged, judged_successes = _four(counts)
-    if not type(runs) is type(successes) is type(judged) is type(judged_successes) is int:
-        return False
-    return 0 <= judged_successes <= successes and 0 <= judged - judged_successes <= runs - successes

@@ -9,8 +9,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rankblend.embedders import is_blank
-from rankblend.reasonlets._checks import (
+from rankblend.kernels.text import is_blank
+from rankblend.relevance import Scope
+from rankblend.stores.procedures._checks import (
     MAX_ANSWER,
     MAX_INTENT,
     MAX_NAME,
@@ -24,8 +25,7 @@ from rankblend.reasonlets._checks import (
     text_problems,
     unit_problems,
 )
-from rankblend.reasonlets._graph import Graph, PicklesByFields
-from rankblend.relevance import Scope
+from rankblend.stores.procedures._graph import Graph, PicklesByFields
 
 UNSPECIFIED = "unspecified"
 """The intent of a capture that names none when no extractor is there."""
