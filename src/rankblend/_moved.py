@@ -14,6 +14,7 @@ __all__ = ["MOVED", "install"]
 
 # Old name → the door that has its names now. Goes with the release after 0.2.
 MOVED = {
+    "rankblend.reasonlets.store": "rankblend.stores.procedures",
     "rankblend.stores.activity": "rankblend.stores.catalog",
     "rankblend.stores.catalog_store": "rankblend.stores.catalog",
     "rankblend.stores.layers": "rankblend.stores",

@@ -60,6 +60,8 @@ def ingest(
     written = counted(len(batch.items), "memory", "memories")
     if batch.edges:
         written += f" and {counted(len(batch.edges), 'link', 'links')}"
+    if batch.procedures:
+        written += f" and {counted(len(batch.procedures), 'procedure', 'procedures')}"
     missing = ", without vectors" if chosen is None and not batch.brings_vectors else ""
     output.print(Text(f"{written} written to {db} ({total:,} in all{missing})"), soft_wrap=True)
 

@@ -9,6 +9,7 @@ import typer
 
 from rankblend.cli.console import counted, output
 from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.cli.reasonlets_shown import open_procedures
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Memory
 
@@ -19,7 +20,7 @@ def reembed(
     db: Annotated[Path, typer.Option("--db", help="The memory file.")],
     embedder: Annotated[str, typer.Option("--embedder", help=HELP)],
 ) -> None:
-    """Replace every vector of a memory file with those of another embedder."""
+    """Replace every vector in a file with those of another embedder: of memories and procedures."""
     if not db.exists():
         raise InvalidArgumentError(f"--db: no such file: {db}")
     chosen = embedder_for(embedder, None)
@@ -27,4 +28,9 @@ def reembed(
         raise InvalidArgumentError("--embedder: expected an embedder, not none")
     with Memory.open(db) as memory:
         count = memory.reembed(chosen)
-    output.print(f"{counted(count, 'memory', 'memories')} embedded anew")
+    written = counted(count, "memory", "memories")
+    with open_procedures(db) as kept:
+        found = kept.statistics()
+    if procedures := found.active + found.pending:
+        written += f" and {counted(procedures, 'procedure', 'procedures')}"
+    output.print(f"{written} embedded anew")

@@ -14,7 +14,6 @@ from sqlite3 import Connection
 from typing import TypeVar
 
 import numpy as np
-from attrs import define
 from numpy.typing import NDArray
 
 from rankblend.embedders import Embedded
@@ -207,7 +206,7 @@ class LiveEngine(Engine):
         process, is embedded in a further round, and the last look is under the lock.
 
         Returns:
-            How many memories and procedures have a vector now.
+            How many memories have a vector now.
         """
         vector_of: dict[str, NDArray[np.float32] | None] = {}
         while True:
@@ -227,16 +226,15 @@ class LiveEngine(Engine):
                 found = {key: vector_of[text] for key, text in now.items()}
                 vectors = {key: vector for key, vector in found.items() if vector is not None}
                 given = {text: row for text, row in vector_of.items() if row is not None}
-                procedures = _QuestionsAnew(given, identity())
+                made_by = identity()
+                also = partial(_embed_procedures, vectors=given, embedder=made_by)
                 try:
-                    self.catalog.replace_vectors(
-                        vectors, embedder=procedures.embedder, also=procedures
-                    )
+                    self.catalog.replace_vectors(vectors, embedder=made_by, also=also)
                 except _MoreToEmbedError:
                     continue
                 with self._showing():
                     self._fill_anew()
-                return len(vectors) + procedures.count
+                return len(vectors)
 
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """A separate engine with the revisions of some roots that were valid at a time.
@@ -374,23 +372,13 @@ class _MoreToEmbedError(Exception):
     """Somebody remembered a procedure since the questions were embedded."""
 
 
-@define
-class _QuestionsAnew:
-    """Gives the procedures of a file other vectors, inside the transaction of the memories'.
-
-    Args:
-        vectors: By question; an embedder gives one for every text that is not blank.
-        embedder: Identity of what made them.
-    """
-
-    vectors: Mapping[str, NDArray[np.float32]]
-    embedder: str
-    count: int = 0
-
-    def __call__(self, connection: Connection) -> None:
-        if not questions(connection) <= self.vectors.keys():
-            raise _MoreToEmbedError
-        self.count = replace_vectors(connection, self.vectors, self.embedder)
+def _embed_procedures(
+    connection: Connection, *, vectors: Mapping[str, NDArray[np.float32]], embedder: str
+) -> None:
+    """Give the procedures of a file other vectors, inside the transaction of the memories'."""
+    if not questions(connection) <= vectors.keys():
+        raise _MoreToEmbedError
+    replace_vectors(connection, vectors, embedder)
 
 
 def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

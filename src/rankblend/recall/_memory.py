@@ -270,7 +270,7 @@ class Memory(MemoryReader):
         Vectors of earlier revisions are dropped: queries as of the past then have no similarity.
 
         Returns:
-            How many memories and procedures have a vector now.
+            How many memories have a vector now; procedures always have one.
 
         Raises:
             EmbeddingError: The embedder failed; nothing was changed.

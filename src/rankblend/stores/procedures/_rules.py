@@ -281,8 +281,8 @@ def questions(connection: Connection) -> set[str]:
 
 def replace_vectors(
     connection: Connection, vectors: Mapping[str, NDArray[np.float32]], embedder: str
-) -> int:
-    """Store other vectors for all procedures; returns how many there are.
+) -> None:
+    """Store other vectors for all procedures.
 
     Args:
         connection: In a write transaction.
@@ -300,7 +300,6 @@ def replace_vectors(
         "UPDATE procedure_state SET embedded = ?, embedder = ?, dimension = ?",
         (generation, embedder if rows else None, dimension),
     )
-    return len(rows)
 
 
 # ---- moving -----------------------------------------------------------------------------------

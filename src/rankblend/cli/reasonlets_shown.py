@@ -77,8 +77,8 @@ def open_for_asking(db: Path, choice: str) -> Iterator[SyncReasonletMemory]:
 
     Args:
         db: The file.
-        choice: See `rankblend.cli.embedder.HELP`; ``auto`` is wordllama in the length that is
-            stored.
+        choice: See `rankblend.cli.embedder.HELP`; ``auto`` is the one noted in the file, or
+            wordllama in the length that is stored.
 
     Raises:
         InvalidArgumentError: There is no such file, or no such embedder.
@@ -87,7 +87,8 @@ def open_for_asking(db: Path, choice: str) -> Iterator[SyncReasonletMemory]:
     _check_there(db)
     store = SqliteReasonletStore.open(db)
     try:
-        embedder = _embedder(choice, asyncio.run(store.dimension()))
+        noted, dimension = asyncio.run(_noted(store))
+        embedder = _embedder(choice, noted, dimension)
     except BaseException:
         asyncio.run(store.aclose())
         raise
@@ -95,13 +96,17 @@ def open_for_asking(db: Path, choice: str) -> Iterator[SyncReasonletMemory]:
         yield memory
 
 
+async def _noted(store: SqliteReasonletStore) -> tuple[str | None, int | None]:
+    return await store.embedder(), await store.dimension()
+
+
 def _check_there(db: Path) -> None:
     if not db.exists():
         raise InvalidArgumentError(f"--db: no such file: {db}")
 
 
-def _embedder(choice: str, dimension: int | None) -> Embedder:
-    stored = None if dimension is None else f"wordllama/{dimension}"
+def _embedder(choice: str, noted: str | None, dimension: int | None) -> Embedder:
+    stored = noted or (None if dimension is None else f"wordllama/{dimension}")
     try:
         found = embedder_for(choice, stored)
     except InvalidArgumentError as error:
