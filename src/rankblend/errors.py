@@ -36,21 +36,25 @@
     │  ├─ ReasonletUnavailableError          unavailable: a dependency or the store (RuntimeError)
     │  ├─ ReasonletNotFoundError             not_found: not in this scope (LookupError)
     │  ├─ ReasonletConflictError             conflict: not in this state (RuntimeError)
-    │  └─ CaptureBlockedError                blocked: the guard refused (PermissionError)
+    │  ├─ CaptureBlockedError                blocked: the guard refused (PermissionError)
+    │  └─ TranscriptError(ValueError)        a transcript that holds no procedure
+    │     ├─ NoQuestionError                 no_question: no message of a user has text
+    │     └─ NoToolCallsError                no_tool_calls: none after the question succeeded
     └─ ReasonletAdapterError(RuntimeError)   an adapter broke its contract; a bug, so no code
 
     RankblendWarning(UserWarning)
     ├─ PluginWarning                         a plug-in was skipped
     └─ CacheWarning                          an index cache was unusable and was rebuilt
 
-Each class also inherits from the built-in exception a caller would expect, and carries its data as
-attributes. Messages say what was expected, what was got, where, and what to do; they never contain
+Each class also inherits from the built-in exception a caller would expect, carries its data as
+attributes, and comes out of a pickle or a copy as it went in. Messages say what was expected, what was got, where, and what to do; they never contain
 the text of a query or of a memory, those of procedures no argument and no message of another exception either.
 """
 
 from __future__ import annotations
 
 import difflib
+import pickle
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -76,6 +80,8 @@ __all__ = [
     "MemoryContractError",
     "MemoryNotFoundError",
     "MissingDependencyError",
+    "NoQuestionError",
+    "NoToolCallsError",
     "PluginError",
     "PluginWarning",
     "ProfileError",
@@ -93,12 +99,44 @@ __all__ = [
     "StoreError",
     "StoreFailedError",
     "StoreTimeoutError",
+    "TranscriptError",
     "UnknownNameError",
     "nearest_name",
 ]
 
 
-class RankblendError(Exception):
+class _Restorable(Exception):  # noqa: N818 - no error of its own, but how all are pickled
+    """Comes out of a pickle or a copy as it went in, whatever its constructor asks for."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        attributes = {name: _portable(value) for name, value in vars(self).items()}
+        return _restored, (type(self), self.args, attributes)
+
+
+def _restored(
+    kind: type[_Restorable], arguments: tuple[object, ...], attributes: dict[str, object]
+) -> _Restorable:
+    base: type[Any] = kind
+    while "__new__" not in vars(base):  # of several built-in classes the one that lays it out
+        base = base.__base__ or BaseException
+    make: Any = base.__new__
+    made: _Restorable = make(kind, *arguments)
+    # What follows in the order of its classes is the built-in one, which keeps the message.
+    super(_Restorable, made).__init__(*arguments)
+    vars(made).update(attributes)
+    return made
+
+
+def _portable(value: object) -> object:
+    """A value that is pickled as part of an error: one that cannot be must not hide the error."""
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return shown_value(value)
+    return value
+
+
+class RankblendError(_Restorable):
     """Base of every error raised on purpose by rankblend."""
 
     def __str__(self) -> str:
@@ -119,7 +157,7 @@ class ProblemsError(RankblendError):
         super().__init__(self.problems[0] if len(self.problems) == 1 else f"{heading}\n{lines}")
 
 
-class RankblendWarning(UserWarning):
+class RankblendWarning(_Restorable, UserWarning):
     """Base of every warning rankblend issues."""
 
 
@@ -440,23 +478,7 @@ CODES = frozenset(
 )
 
 
-class _RestorableError(RankblendError):
-    """Comes out of a pickle or a copy as it went in, whatever its constructor asks for."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, dict(vars(self)))
-
-
-def _restored(
-    kind: type[BaseException], arguments: tuple[object, ...], attributes: dict[str, object]
-) -> BaseException:
-    made = kind.__new__(kind, *arguments)
-    made.args = arguments
-    vars(made).update(attributes)
-    return made
-
-
-class ReasonletError(_RestorableError):
+class ReasonletError(RankblendError):
     """Something the caller can act on; ``code`` says what.
 
     Attributes:
@@ -534,7 +556,29 @@ class CaptureBlockedError(ReasonletError, PermissionError):
         super().__init__(f"the capture was blocked by {detector!r}; nothing was stored")
 
 
-class ReasonletAdapterError(_RestorableError, RuntimeError):
+class TranscriptError(ReasonletError, ValueError):
+    """A transcript holds no procedure; nothing is wrong with it."""
+
+
+class NoQuestionError(TranscriptError):
+    """No message of a user has text."""
+
+    code = "no_question"
+
+    def __init__(self) -> None:
+        super().__init__("the transcript has no user message with text")
+
+
+class NoToolCallsError(TranscriptError):
+    """No tool call after the question succeeded."""
+
+    code = "no_tool_calls"
+
+    def __init__(self) -> None:
+        super().__init__("the transcript has no successful tool call after the question")
+
+
+class ReasonletAdapterError(RankblendError, RuntimeError):
     """An adapter broke its contract: a bug to be fixed in it, not a condition to be handled.
 
     Attributes:

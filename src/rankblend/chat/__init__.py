@@ -24,7 +24,6 @@
 
 from __future__ import annotations
 
-from rankblend.chat._errors import NoQuestionError, NoToolCallsError, TranscriptError
 from rankblend.chat._exchange import Exchange
 from rankblend.chat._find_procedure import FindProcedure
 from rankblend.chat._judge import ChatEvaluator
@@ -37,6 +36,7 @@ from rankblend.chat._provided import SupportsOffer, SupportsRecall
 from rankblend.chat._queue import CaptureQueue
 from rankblend.chat._streaming import ObservedStream, StreamedReply
 from rankblend.chat._transcript import CaptureDetails, is_failed_result, transcript_to_capture
+from rankblend.errors import NoQuestionError, NoToolCallsError, TranscriptError
 
 __all__ = [
     "CaptureDetails",

@@ -8,7 +8,6 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from rankblend.chat._errors import TranscriptError
 from rankblend.chat._find_procedure import FIND_PROCEDURE, FindProcedure
 from rankblend.chat._messages import Message, read_messages
 from rankblend.chat._options import ChatOptions
@@ -19,6 +18,7 @@ from rankblend.chat._transcript import (
     name_of,
     transcript_to_capture,
 )
+from rankblend.errors import TranscriptError
 from rankblend.reasonlets import Graph, Outcome, Provenance, ReasonletMatch
 from rankblend.relevance import Scope
 from rankblend.telemetry import EventCounter

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from attrs import define, field, frozen
 
-from rankblend.chat._errors import NoQuestionError, NoToolCallsError
 from rankblend.chat._messages import (
     Message,
     ToolCall,
@@ -18,6 +17,7 @@ from rankblend.chat._messages import (
     text_of,
     tool_calls_of,
 )
+from rankblend.errors import NoQuestionError, NoToolCallsError
 from rankblend.reasonlets import (
     Capture,
     Edge,
