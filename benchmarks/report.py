@@ -26,6 +26,8 @@ from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
+from rankblend.files import write_whole
+
 __all__ = ["Row", "read_rows", "to_markdown", "verdict"]
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -196,7 +198,7 @@ def into_page(page: Path, text: str) -> None:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{page}: expected {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
+    write_whole(page, f"{before}{BEGIN}\n{text}{END}{after}")
 
 
 def main() -> None:

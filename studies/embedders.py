@@ -54,7 +54,7 @@ class KeptVectors:
     def _keep(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         digests = np.array([np.frombuffer(key, np.uint8) for key in self._rows])
-        with whole(self._path) as partial, partial.open("wb") as file:
+        with whole(self._path) as file:
             np.savez(file, digests=digests, rows=np.stack(list(self._rows.values())))
 
 

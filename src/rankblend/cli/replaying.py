@@ -20,6 +20,7 @@ from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
 from rankblend.experiment.report import p_value
 from rankblend.experiment.results import Results
+from rankblend.files import read_text
 from rankblend.profiles import RankingProfile
 from rankblend.rerank import RelevanceReranker, StaticAdmission
 
@@ -50,7 +51,7 @@ def read_results(path: Path) -> Results:
         InvalidArgumentError: The file cannot be read or holds something else.
     """
     try:
-        return Results.from_json(path.read_text(encoding="utf-8"))
+        return Results.from_json(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{path}: cannot be read ({type(error).__name__})") from error
     except InvalidArgumentError as error:

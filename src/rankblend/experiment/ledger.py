@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rankblend.errors import HeldOutSpentError, InvalidArgumentError, LedgerError
 from rankblend.experiment.inference import Comparison, Tried, Units, compare, group_units
 from rankblend.experiment.results import Results
+from rankblend.files import hold, refuse, release
 from rankblend.profiles import canonical_hash
 
 __all__ = ["Ledger", "QuerySet", "Trial", "split_clusters"]
@@ -147,11 +148,14 @@ class Ledger:
         timeout: Seconds to wait for another process that is writing.
 
     Raises:
+        InvalidArgumentError: It is a file that belongs to a database.
         LedgerError: The file is no ledger, was written by a newer rankblend, or cannot be used.
     """
 
     def __init__(self, path: str | PathLike[str], *, timeout: float = 30.0) -> None:
         self.path = Path(path)
+        if not self.path.exists():
+            refuse(self.path)
         with self._told():
             # Transactions are begun by hand: one that only reads first could lose its turn.
             self._db = sqlite3.connect(self.path, timeout=timeout, isolation_level=None)
@@ -160,6 +164,7 @@ class Ledger:
             except BaseException:
                 self._db.close()
                 raise
+        hold(self, self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -175,6 +180,7 @@ class Ledger:
     def close(self) -> None:
         """Close the file; closing twice is harmless."""
         self._db.close()
+        release(self)
 
     def record(self, results: Results, *, purpose: str) -> int:
         """Note every arm that ran, by every measure, all or nothing.

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from rankblend.errors import ProfileError
+from rankblend.files import note
 from rankblend.profiles._problems import Path, dotted
 
 MAX_BYTES = 1_000_000
@@ -46,6 +47,7 @@ def document_from_file(path: FilePath) -> Document:
         if reason is None:
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
+            note(path)
             resolved = path.resolve()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = f"cannot be read: {getattr(error, 'strerror', None) or 'not a usable path'}"

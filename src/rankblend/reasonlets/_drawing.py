@@ -94,7 +94,7 @@ def draw_graph(graph: Graph, path: str | os.PathLike[str]) -> None:
 
     Raises:
         ReasonletValidationError: Everything that is wrong with the graph.
-        InvalidArgumentError: Another ending.
+        InvalidArgumentError: Another ending, or a file that is being read.
         MissingDependencyError: matplotlib is not installed (extra ``experiments``).
         OSError: It cannot be written.
     """
@@ -111,10 +111,10 @@ def draw_graph(graph: Graph, path: str | os.PathLike[str]) -> None:
     # Text stays text, and nothing in the file tells when it was made.
     with (
         rc_context({"svg.fonttype": "none", "svg.hashsalt": "rankblend"}),
-        whole(target) as partial,
+        whole(target) as file,
     ):
         metadata = _UNDATED[kind]
-        _figure(graph).savefig(partial, format=kind[1:], metadata=metadata, bbox_inches="tight")
+        _figure(graph).savefig(file, format=kind[1:], metadata=metadata, bbox_inches="tight")
 
 
 def _figure(graph: Graph) -> Figure:

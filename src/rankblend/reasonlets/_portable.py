@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from rankblend.errors import ReasonletValidationError
+from rankblend.files import text_lines
 from rankblend.recall import write_lines
 from rankblend.stores.procedures import Entry, ProcedureLines, procedure_lines
 
@@ -52,17 +52,14 @@ def _parsed(
     path: str | os.PathLike[str], problems: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        with Path(path).open(encoding="utf-8") as file:
-            for number, text in enumerate(file, start=1):
-                if not text.strip():
-                    continue
-                try:
-                    line = json.loads(text)
-                except (ValueError, RecursionError):
-                    line = None
-                if isinstance(line, dict):
-                    yield f"line {number}", line
-                else:
-                    problems.append(f"line {number}: expected a JSON object")
+        for number, text in text_lines(path):
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError):
+                line = None
+            if isinstance(line, dict):
+                yield f"line {number}", line
+            else:
+                problems.append(f"line {number}: expected a JSON object")
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"path: cannot be read ({type(error).__name__})")

@@ -7,12 +7,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankblend.errors import InvalidArgumentError, StoreError
+from rankblend.files import text_lines, whole
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._arguments import Problems, as_datetime
 from rankblend.recall._embedding import EMBEDDER, stored_dimension
@@ -61,24 +61,15 @@ def write_lines(path: str | os.PathLike[str], lines: Iterator[dict[str, Any]]) -
         InvalidArgumentError: The path is none, names a folder or lies in none.
         StoreError: The file cannot be written; none appeared.
     """
-    target = locate_file(path)
-    partial = target.with_name(f".{target.name}.partial")
     count = 0
     try:
-        with partial.open("w", encoding="utf-8") as file:
+        with whole(locate_file(path)) as file:
             for line in lines:
-                file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+                file.write((json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode())
                 count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    except BaseException as error:
-        with suppress(OSError):
-            partial.unlink()
-        if isinstance(error, OSError):
-            why = error.strerror or type(error).__name__
-            raise StoreError(f"{path}: cannot be written ({why}); no file was made") from error
-        raise
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise StoreError(f"{path}: cannot be written ({why}); no file was made") from error
     return count
 
 
@@ -168,14 +159,12 @@ def _parsed(
     Lines that are no object of a known kind are noted as problems and left out.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        lines = list(text_lines(path))
     except TypeError:
         raise InvalidArgumentError(f"path: expected a path, got {type(path).__name__}") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
         raise InvalidArgumentError(f"{path}: cannot be read ({_told(error)})") from None
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         where = f"{path}:{number}: "
         try:
             item = json.loads(line)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -79,17 +81,53 @@ def test_command_when_the_file_is_missing_then_none_is_made(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("there", [False, True])
 def test_export_when_interrupted_then_no_file_appears(
-    command: list[str], environment: Mapping[str, str], tmp_path: Path
+    environment: Mapping[str, str], tmp_path: Path, there: bool
 ) -> None:
     db, out = tmp_path / "m.db", tmp_path / "out.jsonl"
     with Memory.open(db) as memory:
         memory.remember_many(
             {"id": f"m{number}", "scope": SCOPE, "text": "word " * 200} for number in range(2000)
         )
-    # The export writes into a pipe that nobody empties: it stands still in the middle.
-    partial = tmp_path / ".out.jsonl.partial"
-    os.mkfifo(partial)
+    if there:
+        out.write_text("as before", encoding="utf-8")
+    # Ctrl-C comes with the thousandth line.
+    code = (
+        "import itertools, json, signal, sys\n"
+        "dumps, count = json.dumps, itertools.count(1)\n"
+        "def until_then(*values, **options):\n"
+        "    if next(count) == 1000: signal.raise_signal(signal.SIGINT)\n"
+        "    return dumps(*values, **options)\n"
+        "json.dumps = until_then\n"
+        "from rankblend.cli import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "export", "--db", str(db), "--out", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment,
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted; nothing half-written was kept\n"
+    left = {path.name for path in tmp_path.iterdir()} - {"m.db", "m.db-wal", "m.db-shm"}
+    assert left == ({"out.jsonl"} if there else set())
+    if there:
+        assert out.read_text(encoding="utf-8") == "as before"
+
+
+@pytest.mark.slow
+def test_export_when_a_pipe_is_interrupted_then_the_pipe_stays(
+    command: list[str], environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    db, out = tmp_path / "m.db", tmp_path / "pipe"
+    with Memory.open(db) as memory:
+        memory.remember_many(
+            {"id": f"m{number}", "scope": SCOPE, "text": "word " * 200} for number in range(2000)
+        )
+    os.mkfifo(out)
     process = subprocess.Popen(
         [*command, "export", "--db", str(db), "--out", str(out)],
         stdout=subprocess.PIPE,
@@ -97,7 +135,8 @@ def test_export_when_interrupted_then_no_file_appears(
         text=True,
         env=environment,
     )
-    with partial.open("rb", buffering=0) as pipe:
+    # The export writes into a pipe that nobody empties: it stands still in the middle.
+    with out.open("rb", buffering=0) as pipe:
         assert pipe.read(10) == b'{"type": "'
         process.send_signal(signal.SIGINT)
         while pipe.read(65_536):  # what was already on its way
@@ -105,8 +144,7 @@ def test_export_when_interrupted_then_no_file_appears(
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == "interrupted; nothing half-written was kept\n"
-    assert not out.exists()
-    assert not partial.exists()
+    assert stat.S_ISFIFO(out.stat().st_mode)
 
 
 def test_reembed_then_similarity_is_there(rankblend: Any, notes: Path) -> None:

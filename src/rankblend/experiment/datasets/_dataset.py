@@ -12,6 +12,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rankblend.errors import InvalidArgumentError
+from rankblend.files import read_text, text_lines
 from rankblend.relevance import Scope
 
 
@@ -70,14 +71,14 @@ def read_json(path: Path) -> Any:
         InvalidArgumentError: Missing, unreadable or not JSON.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{path}: cannot be read ({type(error).__name__})") from error
     try:
         return json.loads(text)
     except ValueError:
         try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return [json.loads(line) for _, line in text_lines(path)]
         except ValueError as error:
             raise InvalidArgumentError(f"{path}: expected JSON or JSON lines") from error
 

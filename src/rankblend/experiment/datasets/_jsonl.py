@@ -11,6 +11,7 @@ from typing import Any
 
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
 from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, wrong_format
+from rankblend.files import text_lines
 from rankblend.relevance import Scope, is_number
 
 _SHOWN = 10
@@ -80,13 +81,11 @@ def _lines(
     if not path.is_file():
         return
     try:
-        text = path.read_text(encoding="utf-8")
+        lines = list(text_lines(path))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{path.name}: cannot be read ({type(error).__name__})")
         return
-    for number, content in enumerate(text.split("\n"), 1):
-        if not content.strip():
-            continue
+    for number, content in lines:
         where = f"{path.name} line {number}"
         try:
             line = json.loads(content)

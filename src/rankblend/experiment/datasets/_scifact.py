@@ -68,7 +68,7 @@ def load_scifact(path: str | PathLike[str]) -> Dataset:
 def _rows(path: Path, name: str) -> Iterator[Mapping[str, str]]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     if path.is_dir():
-        with (path / name).open(encoding="utf-8", newline="") as file:
+        with (path / name).open(encoding="utf-8-sig", newline="") as file:
             yield from csv.DictReader(file)
         return
     with zipfile.ZipFile(path) as archive:
@@ -76,7 +76,7 @@ def _rows(path: Path, name: str) -> Iterator[Mapping[str, str]]:
         if member is None:
             raise KeyError(name)
         with archive.open(member) as file:
-            yield from csv.DictReader(io.TextIOWrapper(file, encoding="utf-8", newline=""))
+            yield from csv.DictReader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
 def _memory(row: Mapping[str, str]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.files import write_whole
+from rankblend.files import text_lines, write_whole
 
 _SHOWN = 10
 _Value = TypeVar("_Value", int, float)
@@ -118,9 +118,7 @@ def _read(
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        for number, line in text_lines(path):
+            yield number, line.split()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{path}: cannot be read ({type(error).__name__})") from error
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            yield number, line.split()

@@ -19,6 +19,7 @@ from rankblend.experiment.recording._manifest import Manifest, RecordedStore, da
 from rankblend.experiment.recording._pools import seeding_of
 from rankblend.experiment.recording._recording import Recording
 from rankblend.experiment.recording._unfinished import Unfinished
+from rankblend.files import refuse
 from rankblend.profiles import (
     Pool,
     RankingProfile,
@@ -156,6 +157,7 @@ def record(
     path = Path(out)
     if path.exists():
         return _finished(path, manifest, timed=now is not None)
+    refuse(path)
     unfinished = Unfinished(path)
     manifest = _resumed(unfinished, manifest, timed=now is not None)
     asking = _Asking(memory, dataset, manifest, {"filters": filters, "prefer": prefer})

@@ -17,6 +17,7 @@ from rankblend.experiment.recording._block import Block, Kept, Memories
 from rankblend.experiment.recording._manifest import Manifest
 from rankblend.experiment.recording._query import RecordedQuery
 from rankblend.experiment.recording._unfinished import BLOCK, MANIFEST
+from rankblend.files import hold
 
 _KEPT = 16  # blocks, some two thousand queries
 
@@ -52,6 +53,8 @@ class Recording:
         arrow = import_pyarrow()
         where = Path(path)
         try:
+            if where.exists() and not where.is_file():  # a pipe would be waited for
+                raise OSError
             reader = arrow.ipc.open_file(arrow.memory_map(str(where)))
             metadata = reader.schema.metadata or {}
         except (OSError, arrow.ArrowInvalid) as error:
@@ -62,7 +65,9 @@ class Recording:
         if MANIFEST not in metadata:
             raise RecordingError(f"{where}: is an Arrow file, but no recording of rankblend")
         manifest = Manifest.from_json(metadata[MANIFEST], where=str(where))
-        return cls(where, manifest, reader)
+        recording = cls(where, manifest, reader)
+        hold(recording, where)
+        return recording
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Recording.open, (self.path,)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MANIFEST = b"rankblend"
 """Key of the manifest in the metadata of the file."""
+
+_OWN = re.compile(r"manifest\.json|batch-\d+\.arrow|\..+\.partial")
 
 BLOCK = 128
 """Queries in one record batch of a finished recording: what a replay holds in memory at once."""
@@ -46,8 +48,17 @@ class Unfinished:
         return Manifest.from_json(path.read_bytes(), where=str(path))
 
     def begin(self, manifest: Manifest) -> None:
-        """Start afresh."""
+        """Start afresh.
+
+        Raises:
+            RecordingError: The folder holds something else than an unfinished recording.
+        """
         self.discard()
+        if self.folder.exists():
+            raise RecordingError(
+                f"{self.folder}: holds something else than an unfinished recording; move that away, "
+                "or choose another path"
+            )
         self.folder.mkdir(parents=True)
         _write(self.folder / "manifest.json", lambda file: file.write(manifest.to_json().encode()))
 
@@ -94,8 +105,13 @@ class Unfinished:
         self.discard()
 
     def discard(self) -> None:
-        """Remove the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the folder and what belongs in it, and nothing else."""
+        with suppress(OSError):
+            names = [path.name for path in self.folder.iterdir()]
+            if all(map(_OWN.fullmatch, names)):
+                for name in names:
+                    (self.folder / name).unlink()
+                self.folder.rmdir()
 
     def _batch(self, number: int) -> Path:
         return self.folder / f"batch-{number:06d}.arrow"
@@ -146,7 +162,5 @@ def _own(lists: Any) -> Any:
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file so that it is there whole, and on the disk, or not at all."""
-    with whole(path) as partial, partial.open("wb") as file:
+    with whole(path) as file:
         write(file)
-        file.flush()
-        os.fsync(file.fileno())

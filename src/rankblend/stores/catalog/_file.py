@@ -26,6 +26,7 @@ from rankblend.errors import (
     StoreClosedError,
     StoreError,
 )
+from rankblend.files import hold, refuse, release
 from rankblend.stores.catalog._schema import APPLICATION_ID, PAGE_SIZE, SCHEMA_VERSION, migrate
 
 _MAGIC = b"SQLite format 3\x00"
@@ -158,6 +159,7 @@ class Database:
         file = locate_file(path)
         with translated(str(path)):
             if not file.exists():
+                refuse(file)
                 _create(file, timeout)
             foreign = inspect_file(file)
             writer = _connect_file(file, timeout, foreign=foreign)
@@ -167,7 +169,9 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
-            return cls(str(path), writer, reader, round(timeout * 1000))
+            opened = cls(str(path), writer, reader, round(timeout * 1000))
+            hold(opened, file)
+            return opened
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -248,6 +252,7 @@ class Database:
                 return
             reader.close()
             writer.close()
+            release(self)
 
     def _idle(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         """A connection in no transaction; the caller holds its lock."""
