@@ -25,7 +25,7 @@ from rankblend.reasonlets import (
 )
 from rankblend.relevance import Scope
 from rankblend.stores.procedures import Counts, Entry, Run, StoredRun
-from rankblend.stores.procedures._identifiers import next_id
+from rankblend.times import next_id
 
 N, D, POOL = 10_000, 384, 20
 SCOPE = Scope.parse("tenant:acme")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rankblend.reasonlets import Edge, Graph, Node, ReasonletValidationError, graph_schema
 from rankblend.stores.procedures._graph import MAX_EDGES, MAX_NODES
-from rankblend.stores.procedures._identifiers import next_id
+from rankblend.times import next_id
 
 values: Any = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False,

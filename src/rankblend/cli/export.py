@@ -19,7 +19,7 @@ def export(
     db: Annotated[Path, typer.Option("--db", help="The memory file.")],
     out: Annotated[Path, typer.Option("--out", help="The .jsonl to write.")],
 ) -> None:
-    """Write everything in a file as JSON lines: memories with revisions and links, procedures, runs."""
+    """Write everything in a file as JSON lines: memories, links, procedures and runs."""
     if not db.exists():
         raise InvalidArgumentError(f"--db: no such file: {db}")
     if out.is_dir() or not out.parent.is_dir():

@@ -20,7 +20,7 @@ def reembed(
     db: Annotated[Path, typer.Option("--db", help="The memory file.")],
     embedder: Annotated[str, typer.Option("--embedder", help=HELP)],
 ) -> None:
-    """Replace every vector in a file with those of another embedder: of memories and procedures."""
+    """Replace every vector in a file, of memories and procedures, with another embedder's."""
     if not db.exists():
         raise InvalidArgumentError(f"--db: no such file: {db}")
     chosen = embedder_for(embedder, None)

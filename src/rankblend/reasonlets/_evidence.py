@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from attrs import astuple
 from numpy.typing import NDArray
 
 from rankblend.errors import ReasonletAdapterError
@@ -92,8 +91,8 @@ def counts_evidence(found: Sequence[Candidate | None], now: float) -> NDArray[np
         _UNKNOWN
         if each is None
         else (
-            *astuple(each.counts),
-            *(_NO_PARENT if each.parent is None else astuple(each.parent)),
+            *each.counts.row,
+            *(_NO_PARENT if each.parent is None else each.parent.row),
             now - each.last_run,
         )
         for each in found

@@ -38,7 +38,7 @@ from rankblend.reasonlets import (
     SyncReasonletMemory,
 )
 from rankblend.reasonlets._sync import LoopThread
-from rankblend.stores.procedures._identifiers import is_id, next_id
+from rankblend.times import is_id, next_id
 
 SCOPE = "tenant:acme"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -37,10 +37,6 @@ from rankblend.stores.procedures._graph import (
     Node,
     graph_schema,
 )
-from rankblend.stores.procedures._identifiers import (
-    is_id,
-    next_id,
-)
 from rankblend.stores.procedures._lines import (
     KINDS,
     ProcedureLines,

@@ -35,10 +35,9 @@ from rankblend.stores.procedures._checks import (
     text_problems,
 )
 from rankblend.stores.procedures._graph import Graph
-from rankblend.stores.procedures._identifiers import is_id
 from rankblend.stores.procedures._protocol import Counts, Entry, Run, StoredRun, is_sound
 from rankblend.stores.procedures._reasonlet import Feedback, Metrics, Reasonlet, Status
-from rankblend.stores.procedures._schema import as_time
+from rankblend.times import as_utc, is_id
 
 SCHEMA_VERSION = 1
 KINDS = ("reasonlets", "reasonlet", "run")
@@ -193,7 +192,7 @@ def _plain_provenance(made: Provenance) -> dict[str, Any]:
 
 
 def _when(seconds: float | None) -> str | None:
-    return None if seconds is None else as_time(seconds).isoformat()
+    return None if seconds is None else as_utc(seconds).isoformat()
 
 
 def _entry(line: Mapping[str, Any]) -> Entry:
@@ -292,7 +291,7 @@ def _time(name: str, value: str) -> datetime:
     time = datetime.fromisoformat(value)
     if time.tzinfo is None:
         raise ReasonletValidationError([f"{name}: expected a time with an offset"])
-    return as_time(time.timestamp())
+    return as_utc(time.timestamp())
 
 
 def _vector(text: str) -> NDArray[np.float32]:

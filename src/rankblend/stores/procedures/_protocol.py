@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from attrs import astuple, field, frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from rankblend.relevance import Scope
@@ -36,12 +36,17 @@ class Counts:
     judged_runs: int = 0
     judged_successes: int = 0
 
+    @property
+    def row(self) -> tuple[int, int, int, int]:
+        """All four, in this order; several times as fast as `attrs.astuple`."""
+        return self.runs, self.successes, self.judged_runs, self.judged_successes
+
 
 def is_sound(counts: object) -> bool:
     """Whether counts can be: whole, and no part greater than its whole."""
     if type(counts) is not Counts:
         return False
-    runs, successes, judged, judged_successes = astuple(counts)
+    runs, successes, judged, judged_successes = counts.row
     if not type(runs) is type(successes) is type(judged) is type(judged_successes) is int:
         return False
     return 0 <= judged_successes <= successes and 0 <= judged - judged_successes <= runs - successes

@@ -23,7 +23,6 @@ from rankblend.errors import (
 from rankblend.relevance import Scope
 from rankblend.stores._record import Key
 from rankblend.stores.catalog import erase, next_generation
-from rankblend.stores.procedures._identifiers import next_id
 from rankblend.stores.procedures._protocol import LAYER, Draft, Entry, Recorded, Run, StoredRun
 from rankblend.stores.procedures._reasonlet import Erased, Feedback, Produced, Status
 from rankblend.stores.procedures._schema import (
@@ -34,6 +33,7 @@ from rankblend.stores.procedures._schema import (
     to_json,
     vector_bytes,
 )
+from rankblend.times import next_id
 
 # What runs add up to, in the order of the columns of a procedure.
 _TALLY = """

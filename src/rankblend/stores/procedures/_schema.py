@@ -13,21 +13,28 @@ else the agent's. Nothing else says which verdict counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from attrs import asdict, frozen
 from numpy.typing import NDArray
 
+from rankblend.errors import (
+    CatalogCorruptError,
+    ReasonletError,
+    ReasonletUnavailableError,
+    StoreError,
+)
 from rankblend.relevance import Scope
 from rankblend.stores.catalog import ScopeReader
 from rankblend.stores.procedures._capture import Outcome, Provenance
 from rankblend.stores.procedures._graph import Graph
 from rankblend.stores.procedures._protocol import Candidate, Counts, Draft, Entry, Run, StoredRun
 from rankblend.stores.procedures._reasonlet import Feedback, Metrics, Reasonlet, Status
+from rankblend.times import as_utc
 
 _DEFINITION = """
     r.id, r.scope, r.question, r.graph, r.intent, r.name, r.minor, r.family, p.id,
@@ -53,6 +60,7 @@ RUN = """
         utility, correctness, reusability, human
     FROM runs
 """
+T = TypeVar("T")
 _VECTOR = np.dtype("<f4")
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -87,9 +95,24 @@ def state_of(connection: Connection) -> State:
     )
 
 
-def as_time(seconds: float) -> datetime:
-    """Seconds since the epoch as an aware UTC datetime."""
-    return datetime.fromtimestamp(seconds, UTC)
+def shielded(call: Callable[[], T]) -> T:
+    """What a call gives; of what the engine or a damaged row makes it raise, only the kind is told.
+
+    The error is raised outside of the handler, so that nothing the engine said hangs on it.
+
+    Raises:
+        ReasonletError: As raised.
+        ReasonletUnavailableError: The file failed, or a row cannot be decoded.
+    """
+    try:
+        return call()
+    except ReasonletError:
+        raise
+    except StoreError as error:
+        kind = type(error).__name__
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        kind = CatalogCorruptError.__name__
+    raise ReasonletUnavailableError("store", kind)
 
 
 def candidate_of(row: Sequence[Any], scopes: ScopeReader, similarity: float) -> Candidate:
@@ -103,7 +126,7 @@ def candidate_of(row: Sequence[Any], scopes: ScopeReader, similarity: float) -> 
         Counts(*row[15:19]),
         None if row[21] is None else Counts(*row[21:25]),
         row[19],
-        lambda: reasonlet_of(row, scope),
+        lambda: shielded(lambda: reasonlet_of(row, scope)),
     )
 
 
@@ -115,8 +138,8 @@ def reasonlet_of(row: Sequence[Any], scope: Scope) -> Reasonlet:
         successes,
         judged_runs,
         judged_successes,
-        as_time(last_run),
-        None if last_success is None else as_time(last_success),
+        as_utc(last_run),
+        None if last_success is None else as_utc(last_success),
     )
     return Reasonlet(
         row[0],
@@ -130,7 +153,7 @@ def reasonlet_of(row: Sequence[Any], scope: Scope) -> Reasonlet:
         row[8],
         _provenance(row[9:13]),
         Status(row[13]),
-        as_time(row[14]),
+        as_utc(row[14]),
         metrics,
     )
 

@@ -14,11 +14,7 @@ from attrs import evolve
 
 from rankblend.errors import (
     CatalogBusyError,
-    CatalogCorruptError,
-    ReasonletError,
     ReasonletNotFoundError,
-    ReasonletUnavailableError,
-    StoreError,
 )
 from rankblend.relevance import Scope
 from rankblend.stores._arrays import grown
@@ -52,6 +48,7 @@ from rankblend.stores.procedures._schema import (
     entry_of,
     reasonlet_of,
     run_of,
+    shielded,
     state_of,
     to_json,
     vector_of,
@@ -117,7 +114,7 @@ class SqliteReasonletStore:
     async def search(self, search: Search) -> list[Candidate]:
         """The nearest active procedures; in a small index found without the way to a thread."""
         if len(self._index) * len(search.vector) <= _SMALL:
-            found = _shielded(partial(self._search_at_once, search))
+            found = shielded(partial(self._search_at_once, search))
             if found is not None:
                 return found
         return await self._read(self._search, search)
@@ -171,7 +168,7 @@ class SqliteReasonletStore:
         """
         erased = await self._write(rules.erase_subject, scope, subject_id)
         if purge:
-            waiting = await asyncio.to_thread(_shielded, self._compact)
+            waiting = await asyncio.to_thread(shielded, self._compact)
             erased = evolve(erased, waiting=waiting)
         # The index lets go at once, not with the next search.
         await self._read(self._follow)
@@ -207,7 +204,7 @@ class SqliteReasonletStore:
 
     async def _noted(self) -> State:
         """One row: read where it is asked, unless that would have to wait."""
-        found = _shielded(self._noted_at_once)
+        found = shielded(self._noted_at_once)
         return await self._read(state_of) if found is None else found
 
     def _noted_at_once(self) -> State | None:
@@ -222,14 +219,14 @@ class SqliteReasonletStore:
             with self._database.read() as connection:
                 return call(connection, *arguments)
 
-        return await asyncio.to_thread(_shielded, read)
+        return await asyncio.to_thread(shielded, read)
 
     async def _write(self, call: Callable[..., T], *arguments: Any) -> T:
         def write() -> T:
             with self._database.write() as connection:
                 return call(connection, *arguments)
 
-        return await asyncio.to_thread(_shielded, write)
+        return await asyncio.to_thread(shielded, write)
 
     def _search(self, connection: Connection, search: Search) -> list[Candidate]:
         self._follow(connection)
@@ -276,12 +273,11 @@ class SqliteReasonletStore:
     def _candidates(self, connection: Connection, asked: dict[str, float]) -> list[Candidate]:
         """Candidates in the order asked, with the similarity given for each."""
         rows = {row[0]: row for row in connection.execute(CANDIDATE, (to_json(list(asked)),))}
-        found = [
+        return [
             candidate_of(rows[identifier], self._scopes, similarity)
             for identifier, similarity in asked.items()
             if identifier in rows
         ]
-        return [evolve(each, definition=partial(_shielded, each.definition)) for each in found]
 
     def _reasonlets(self, connection: Connection, where: str, *values: object) -> list[Reasonlet]:
         rows = connection.execute(PROCEDURE + where, values)
@@ -364,23 +360,3 @@ def _statistics(connection: Connection, path: str | None) -> ReasonletStatistics
         {"path": path},
     ).fetchone()
     return ReasonletStatistics(*map(int, (*row, *stored)))
-
-
-def _shielded(call: Callable[[], T]) -> T:
-    """What a call gives; of what the engine or a damaged row makes it raise, only the kind is told.
-
-    The error is raised outside of the handler, so that nothing the engine said hangs on it.
-
-    Raises:
-        ReasonletError: As raised.
-        ReasonletUnavailableError: The file failed, or a row cannot be decoded.
-    """
-    try:
-        return call()
-    except ReasonletError:
-        raise
-    except StoreError as error:
-        kind = type(error).__name__
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
-        kind = CatalogCorruptError.__name__
-    raise ReasonletUnavailableError("store", kind)
