@@ -16,7 +16,17 @@ from weakref import finalize
 
 from rankblend.errors import InvalidArgumentError
 
-__all__ = ["hold", "noting", "read_text", "refuse", "release", "text_lines", "whole", "write_whole"]
+__all__ = [
+    "hold",
+    "is_held",
+    "noting",
+    "read_text",
+    "refuse",
+    "release",
+    "text_lines",
+    "whole",
+    "write_whole",
+]
 
 PathLike = str | os.PathLike[str]
 
@@ -39,6 +49,11 @@ def hold(owner: object, path: PathLike) -> None:
 def release(owner: object) -> None:
     """Say that an object reads its file no longer; once more is harmless."""
     _held.pop(id(owner), None)
+
+
+def is_held(path: PathLike) -> bool:
+    """Whether an object of this process reads a file."""
+    return os.path.realpath(path) in _held.values()
 
 
 @contextmanager

@@ -242,7 +242,7 @@ def _killing(kill_at: int) -> Callable[[int], None]:
 def _watch(reached: Callable[[int], None], *, by: str) -> count[int]:
     """Number what the connections opened from now on do, and tell before each."""
     numbers = count(1)
-    connect = database._connect
+    connect = database.connect
 
     def watched(where: str, timeout: float) -> sqlite3.Connection:
         connection = connect(where, timeout)
@@ -256,5 +256,5 @@ def _watch(reached: Callable[[int], None], *, by: str) -> count[int]:
             connection.set_progress_handler(before, 20)
         return connection
 
-    database._connect = watched
+    database.connect = watched
     return numbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from rankblend.cli.ablate import ablate
+from rankblend.cli.compact import compact
 from rankblend.cli.compare import compare
 from rankblend.cli.demo import demo
 from rankblend.cli.evidence import evidence
@@ -29,7 +30,7 @@ def register(app: typer.Typer) -> None:
     """Add every command, in the order of the help page; registering twice is harmless."""
     if app.registered_commands:
         return
-    memory = (demo, ingest, recall, profiles, export, reembed, mcp)
+    memory = (demo, ingest, recall, profiles, export, reembed, compact, mcp)
     experiments = (record, replay, ablate, compare, fit, report, gate, release)
     for command in (*memory, *experiments):
         app.command()(command)

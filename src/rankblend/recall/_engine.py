@@ -38,7 +38,7 @@ class Equivalents:
 
     def __init__(self) -> None:
         self._links: dict[str, dict[Key, tuple[str, ...]]] = {}  # by id: quicker to look up
-        self._edges: dict[tuple[str, str, str, str], tuple[Scope, str, str]] = {}
+        self._edges: dict[tuple[str, str, str, str], Edge] = {}
 
     def put(self, records: Iterable[Record]) -> None:
         """Take the links of memories, replacing what they linked before."""
@@ -64,7 +64,11 @@ class Equivalents:
         for edge in edges:
             self._edges.pop(edge.identity, None)
             if edge.kind == EQUIVALENT and edge.verified:
-                self._edges[edge.identity] = (edge.scope, edge.source, edge.target)
+                self._edges[edge.identity] = edge
+
+    def edges(self) -> Iterable[Edge]:
+        """The edges that are held."""
+        return self._edges.values()
 
     def remove_edges(self, edges: Iterable[Edge]) -> None:
         """Drop edges."""
@@ -85,9 +89,9 @@ class Equivalents:
             if target in ids
         ]
         found += [
-            (source, target)
-            for scope, source, target in self._edges.values()
-            if source in ids and target in ids and query.distance(scope) >= 0
+            (edge.source, edge.target)
+            for edge in self._edges.values()
+            if edge.source in ids and edge.target in ids and query.distance(edge.scope) >= 0
         ]
         return found
 

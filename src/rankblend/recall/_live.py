@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from sqlite3 import Connection
 from typing import TypeVar
 
@@ -31,7 +31,7 @@ from rankblend.stores import (
     SupportsWrite,
     latest,
 )
-from rankblend.stores.catalog import Catalog
+from rankblend.stores.catalog import Catalog, Compaction
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.procedures import questions, replace_vectors
@@ -180,6 +180,12 @@ class LiveEngine(Engine):
             self._shown = self.catalog.generation  # only the catalog's own stores know of uses
             return count
 
+    def compact(self) -> Compaction:
+        """Leave nothing of what was erased in the file, and give its space back."""
+        with self.lock.writing():
+            self._catch_up()
+            return self.catalog.compact()
+
     def add_edges(self, edges: Sequence[Edge]) -> None:
         """Store edges between entities or memories and show them to the graph."""
         with self.lock.writing():
@@ -284,10 +290,7 @@ class LiveEngine(Engine):
 
     def _catch_up(self) -> None:
         """Show the stores what they have not seen yet; the caller holds the lock for writing."""
-        known = self.catalog.generation
-        changes = self.catalog.refresh()
-        if self._shown != known:
-            changes = self.catalog.changes(self._shown)
+        changes = self.catalog.refresh(self._shown)
         torn = self._torn
         with self._showing():
             if torn or not changes.complete or (changes and self._reembedded()):
@@ -299,8 +302,15 @@ class LiveEngine(Engine):
                     changed=changes.changed,
                     removed=changes.removed,
                     edges=changes.edges,
-                    edges_removed=changes.edges_removed,
+                    edges_removed=[*changes.edges_removed, *self._held(changes.edges_gone)],
                 )
+
+    def _held(self, gone: AbstractSet[int]) -> set[Edge]:
+        """The edges with some digests among those that are held here."""
+        if not gone:
+            return set()
+        held = chain(self.equivalents.edges(), *(graph.edges() for graph in self.graphs()))
+        return {edge for edge in held if edge.digest in gone}
 
     def _reembedded(self) -> bool:
         """Whether somebody gave the file vectors of another length than a store holds."""

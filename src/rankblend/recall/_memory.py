@@ -29,7 +29,7 @@ from rankblend.recall._reader import MemoryReader, ProfileLike, ScopeLike
 from rankblend.recall._write import Batch, Progress, collecting_seldom, owned_keys, write
 from rankblend.relevance import Scope
 from rankblend.stores import DEFAULT_LAYERS, LayerPolicy, Link, Statistics, Store
-from rankblend.stores.catalog import Catalog
+from rankblend.stores.catalog import Catalog, Compaction
 from rankblend.stores.graph import edges_of
 
 if TYPE_CHECKING:
@@ -319,6 +319,18 @@ class Memory(MemoryReader):
         batch = path if isinstance(path, Batch) else read_batch(path, self._now(None), scope)
         write(engine, batch, self._embedder, progress=progress)
         return len(batch.items) + len(batch.edges) + len(batch.procedures)
+
+    def compact(self) -> Compaction:
+        """Rewrite the file: no byte of what was erased is left in it, and its space is given back.
+
+        What is forgotten is overwritten at once, and the log beside the file is emptied when the
+        last one closes it; this does both now, and shrinks the file. Call it again if the answer
+        says that somebody was still reading an older state.
+
+        Raises:
+            StoreError: The file could not be rewritten; it is as it was.
+        """
+        return self._open_engine().compact()
 
     def close(self) -> None:
         """Close the file and all stores; closing twice is harmless."""

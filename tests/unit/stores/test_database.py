@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from rankblend.stores.catalog._file import MEMORY, Database
+from rankblend.stores.catalog._database import MEMORY, Database
 
 
 def patience(connection: sqlite3.Connection | None) -> int:

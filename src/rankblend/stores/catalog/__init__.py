@@ -5,10 +5,12 @@ from __future__ import annotations
 from rankblend.stores._record import Edge
 from rankblend.stores.catalog._catalog import Catalog
 from rankblend.stores.catalog._codec import ScopeReader
+from rankblend.stores.catalog._database import Compaction, Database
 from rankblend.stores.catalog._facts import ActivityStore, CatalogStore
-from rankblend.stores.catalog._file import MEMORY, Database, locate_file
+from rankblend.stores.catalog._file import MEMORY, locate_file
 from rankblend.stores.catalog._filters import Condition, Filters
 from rankblend.stores.catalog._reads import Changes
+from rankblend.stores.catalog._schema import mark_unclean as mark_unclean
 from rankblend.stores.catalog._snapshot import Snapshot
 from rankblend.stores.catalog._view import Facts, MemoryView, Seen
 from rankblend.stores.catalog._writes import erase as erase
@@ -19,6 +21,7 @@ __all__ = [
     "Catalog",
     "CatalogStore",
     "Changes",
+    "Compaction",
     "Condition",
     "Edge",
     "Facts",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.errors import CatalogCorruptError, InvalidArgumentError
+from rankblend.errors import InvalidArgumentError
 from rankblend.relevance import Scope
 from rankblend.stores._record import Key, Link, Record
 from rankblend.stores.catalog._record_checks import dump_json, record_problems, unsound
@@ -20,17 +19,6 @@ DIGEST = 9  # where the digest stands in an encoded record
 _VECTOR = np.dtype("<f4")
 _IN_CACHE = 256  # rows
 _read_json = json.JSONDecoder().raw_decode
-
-
-@contextmanager
-def decoding() -> Iterator[None]:
-    """What cannot be decoded in the block was damaged in a way SQLite does not notice."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
-        raise CatalogCorruptError(
-            f"a row of the catalog cannot be decoded ({type(error).__name__}); restore a backup"
-        ) from error
 
 
 class ScopeReader:

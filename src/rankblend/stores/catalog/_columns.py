@@ -221,6 +221,13 @@ class Columns:
         if self.rows.needs_compaction:
             self.compact()
 
+    def keys_of(self, serials: Sequence[int]) -> list[Key]:
+        """The keys of those of some serials that are held."""
+        if not serials:
+            return []
+        rows = np.flatnonzero(np.isin(self.rows.serials, serials) & self.rows.alive)
+        return [self.rows.key(row) for row in rows.tolist()]
+
     def use(self, keys: Iterable[Key], now: float) -> None:
         """Count a use of each memory; unknown keys are skipped."""
         found = [row for key in keys if (row := self.rows.row(key)) is not None]

@@ -8,9 +8,10 @@ from typing import Any
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance import Scope, is_number
-from rankblend.stores._record import Edge
-from rankblend.stores.catalog._codec import ScopeReader, decoding
+from rankblend.stores._record import Edge, Key
+from rankblend.stores.catalog._codec import ScopeReader
 from rankblend.stores.catalog._record_checks import is_text
+from rankblend.stores.catalog._schema import mark_unclean
 
 _UPSERT = """
 INSERT INTO edges (scope, source, target, kind, weight, verified, at, generation)
@@ -20,8 +21,10 @@ ON CONFLICT (scope, source, target, kind) DO UPDATE SET
     generation = excluded.generation
 """
 _DELETE = "DELETE FROM edges WHERE scope = ? AND source = ? AND target = ? AND kind = ?"
-_BURY = """
-INSERT INTO edge_tombstones (generation, scope, source, target, kind) VALUES (?, ?, ?, ?, ?)
+_EDGES_AT = """
+SELECT source, target, kind FROM edges WHERE scope = ?1 AND source = ?2
+UNION
+SELECT source, target, kind FROM edges WHERE scope = ?1 AND target = ?2
 """
 _NEXT = """
 SELECT scope, source, target, kind, weight, verified, at FROM edges
@@ -68,7 +71,7 @@ def _problems(edge: object) -> list[str]:
     return problems
 
 
-def insert_edges(connection: Connection, edges: Sequence[Edge], generation: int) -> None:
+def insert_edges(connection: Connection, generation: int, edges: Sequence[Edge]) -> None:
     """Write edges, replacing those with the same identity."""
     connection.executemany(
         _UPSERT,
@@ -79,16 +82,21 @@ def insert_edges(connection: Connection, edges: Sequence[Edge], generation: int)
     )
 
 
-def delete_edges(
-    connection: Connection, identities: Iterable[EdgeIdentity], generation: int
-) -> int:
-    """Delete edges and leave a tombstone for each; how many there were."""
-    deleted = 0
-    for identity in identities:
-        if connection.execute(_DELETE, identity).rowcount:
-            connection.execute(_BURY, (generation, *identity))
-            deleted += 1
+def delete_edges(connection: Connection, edges: Iterable[Edge], generation: int) -> list[Edge]:
+    """Delete edges by their identity and leave a tombstone for each; those there were."""
+    deleted = [edge for edge in edges if connection.execute(_DELETE, edge.identity).rowcount]
+    if deleted:
+        mark_unclean(connection)
+    connection.executemany(
+        "INSERT INTO edge_tombstones VALUES (?, ?)", [(generation, edge.digest) for edge in deleted]
+    )
     return deleted
+
+
+def edges_at(connection: Connection, key: Key) -> list[Edge]:
+    """The edges that were written at the scope of a memory and start or end at its id."""
+    found = connection.execute(_EDGES_AT, (key.scope.path, key.id)).fetchall()
+    return [Edge(key.scope, *names) for names in found]
 
 
 def next_edges(
@@ -104,15 +112,13 @@ def next_edges(
     ``kind`` leaves out those of other kinds.
     """
     rows = connection.execute(_NEXT, (*after, as_of, kind, kind, size)).fetchall()
-    with decoding():
-        return [_edge(row, scopes) for row in rows]
+    return [_edge(row, scopes) for row in rows]
 
 
 def edges_since(connection: Connection, scopes: ScopeReader, generation: int) -> list[Edge]:
     """Edges written after a generation."""
     rows = connection.execute(_SINCE, (generation,)).fetchall()
-    with decoding():
-        return [_edge(row, scopes) for row in rows]
+    return [_edge(row, scopes) for row in rows]
 
 
 def _edge(row: Sequence[Any], scopes: ScopeReader) -> Edge:

@@ -1,8 +1,12 @@
-"""One SQLite file: opening it without harm, transactions, and errors a caller can act on.
+"""The file of a catalog: what it may be, how it is opened and made, and how it is left without a trace.
 
 A file is looked at before SQLite touches it: what is not a catalog is refused as it is, and never
 becomes an empty one. A new catalog is made complete under another name and then linked to its own,
 so that no kill leaves half a catalog behind and an empty file is always somebody else's.
+
+What is deleted is overwritten, whichever way SQLite was compiled. Copies that SQLite made of it when
+pages were split, and the log beside the file, go when the last one closes the file, or when it is
+compacted.
 """
 
 from __future__ import annotations
@@ -11,9 +15,9 @@ import errno
 import os
 import secrets
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from rankblend.errors import (
@@ -23,11 +27,19 @@ from rankblend.errors import (
     CatalogReadOnlyError,
     CatalogVersionError,
     InvalidArgumentError,
-    StoreClosedError,
+    RankblendError,
     StoreError,
 )
-from rankblend.files import hold, refuse, release
-from rankblend.stores.catalog._schema import APPLICATION_ID, PAGE_SIZE, SCHEMA_VERSION, migrate
+from rankblend.stores.catalog._schema import (
+    APPLICATION_ID,
+    MIGRATED,
+    PAGE_SIZE,
+    SCHEMA_VERSION,
+    UNCLEAN,
+    migrate,
+    tables_of,
+    version_of,
+)
 
 _MAGIC = b"SQLite format 3\x00"
 
@@ -114,169 +126,52 @@ def sync_folder(folder: Path) -> None:
 MEMORY = ":memory:"
 # Of pages: the (scope, id) index of 100k memories, which bulk writes would spill again and again.
 _CACHE_KIB = 8192
-
-
-class Database:
-    """A connection that writes and one that reads, each behind a lock.
-
-    No writer keeps a reader waiting: a read sees the last commit. In memory both are the same
-    connection. What is acknowledged is on the disk (``synchronous = FULL``), after a power cut too.
-    """
-
-    def __init__(
-        self, path: str, writer: sqlite3.Connection, reader: sqlite3.Connection, patience: int = 0
-    ) -> None:
-        self.path = path
-        self._patience = patience  # milliseconds a read waits for another process
-        self._waits = patience  # what the reading connection was told of that
-        self._writer: sqlite3.Connection | None = writer
-        self._reader: sqlite3.Connection | None = reader
-        self._write_lock = threading.RLock()
-        self._read_lock = self._write_lock if reader is writer else threading.RLock()
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], *, busy_timeout: float = 5.0) -> Database:
-        """Open a catalog file, or make one where there is none.
-
-        Args:
-            path: A file, or ``":memory:"``.
-            busy_timeout: Seconds to wait for another writer, ≥ 0.
-
-        Raises:
-            CatalogCorruptError: There is a file, but no readable catalog in it.
-            CatalogVersionError: A newer rankblend wrote it.
-            CatalogReadOnlyError: There is none and none can be made there. An existing catalog that
-                cannot be written opens; writing to it raises this.
-            CatalogBusyError: Another process holds it exclusively.
-            InvalidArgumentError: The path names a folder or lies in none, or a bad time-out.
-        """
-        timeout = _checked_timeout(busy_timeout)
-        if path == MEMORY:
-            with translated(MEMORY):
-                connection = _connect(MEMORY, timeout)
-                _in_transaction(connection)
-                return cls(MEMORY, connection, connection)
-        file = locate_file(path)
-        with translated(str(path)):
-            if not file.exists():
-                refuse(file)
-                _create(file, timeout)
-            foreign = inspect_file(file)
-            writer = _connect_file(file, timeout, foreign=foreign)
-            try:
-                reader = _connect_file(file, timeout, foreign=False)
-                reader.execute("PRAGMA query_only = ON")
-            except BaseException:
-                writer.close()
-                raise
-            opened = cls(str(path), writer, reader, round(timeout * 1000))
-            hold(opened, file)
-            return opened
-
-    @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of the block, or, when anything in it raises, nothing of it."""
-        with self._write_lock, translated(self.path):
-            connection = self._idle(self._writer)
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # A full disk may have ended the transaction already.
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def read(self, *, waiting: bool = True) -> Iterator[sqlite3.Connection]:
-        """One consistent view for all statements; not ``waiting``, it fails where it would wait."""
-        with self._read_lock, translated(self.path):
-            connection = self._idle(self._reader)
-            patience = self._patience if waiting else 0
-            if patience != self._waits:
-                connection.execute(f"PRAGMA busy_timeout = {patience}")
-                self._waits = patience
-            try:
-                connection.execute("BEGIN")
-                yield connection
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-
-    @contextmanager
-    def read_if_free(self) -> Iterator[sqlite3.Connection | None]:
-        """`read` for whoever must not wait: None, or CatalogBusyError, while others hold the file."""
-        if not self._read_lock.acquire(blocking=False):
-            yield None
-            return
-        try:
-            with self.read(waiting=False) as connection:
-                yield connection
-        finally:
-            self._read_lock.release()
-
-    def stop_waiting(self) -> None:
-        """From now on give up at once when another writer holds the file."""
-        with self._write_lock, translated(self.path):
-            self._open(self._writer).execute("PRAGMA busy_timeout = 0")
-
-    def compact(self) -> None:
-        """Rewrite the file without what was freed in it, and empty the log.
-
-        Raises:
-            CatalogBusyError: Somebody still reads an older state, so the log had to be kept.
-        """
-        with self._write_lock, translated(self.path):
-            connection = self._open(self._writer)
-            connection.execute("VACUUM")
-            kept = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        if kept:
-            raise CatalogBusyError(
-                f"the catalog {self.path!r} is being read; what was freed is still in its log. "
-                "Try again when nobody reads"
-            )
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._writer is None
-
-    def close(self) -> None:
-        """Close both connections; closing twice is harmless."""
-        with self._write_lock, self._read_lock:
-            writer, reader = self._writer, self._reader
-            self._writer = self._reader = None
-            if writer is None or reader is None:
-                return
-            reader.close()
-            writer.close()
-            release(self)
-
-    def _idle(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
-        """A connection in no transaction; the caller holds its lock."""
-        found = self._open(connection)
-        if found.in_transaction:  # Ctrl-C came right before it was ended
-            found.execute("ROLLBACK")
-        return found
-
-    def _open(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
-        if connection is None:
-            raise StoreClosedError(f"the catalog {self.path!r} was closed; open it again to use it")
-        return connection
+_TOMBSTONES = """
+SELECT EXISTS (SELECT 1 FROM tombstones) OR EXISTS (SELECT 1 FROM edge_tombstones)
+"""
+_DROP = (
+    "DELETE FROM tombstones WHERE ?1 IS NULL OR generation <= ?1",
+    "DELETE FROM edge_tombstones WHERE ?1 IS NULL OR generation <= ?1",
+)
+# Why a file cannot be rewritten now although nothing is wrong with it.
+_NOT_NOW = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+)
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Turn the errors of SQLite into those of rankblend, by their code; others pass."""
+def translated(path: str, connection: sqlite3.Connection | None = None) -> Iterator[None]:
+    """Turn what SQLite raises, and what damaged rows do, into errors of rankblend; those pass.
+
+    Nothing but SQL and the decoding of rows belongs in the block: whatever fails there without
+    being an error of ours was made to fail by what the file says.
+    """
     try:
         yield
     except sqlite3.Error as error:
-        raise _translation(error, path) from error
+        raise _translation(error, path, connection) from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        if isinstance(error, RankblendError):
+            raise
+        why = f"what a row says cannot be decoded ({type(error).__name__})"
+        raise corrupt(path, why) from error
 
 
-def _translation(error: sqlite3.Error, path: str) -> Exception:
+def _translation(
+    error: sqlite3.Error, path: str, connection: sqlite3.Connection | None
+) -> Exception:
     extended = getattr(error, "sqlite_errorcode", None)
     if extended is None:
         # Raised by Python itself: only text that is no UTF-8 can come from the file.
@@ -299,6 +194,12 @@ def _translation(error: sqlite3.Error, path: str) -> Exception:
             return _read_only(path)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return corrupt(path, "its content is damaged")
+        # Our statements are fixed, so tables that they do not fit are not the ones we made.
+        case sqlite3.SQLITE_ERROR | sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_MISMATCH:
+            with suppress(sqlite3.Error):
+                if connection is not None and version_of(connection) > SCHEMA_VERSION:
+                    return CatalogVersionError(version_of(connection), SCHEMA_VERSION)
+            return corrupt(path, f"its tables are damaged ({error.sqlite_errorname})")
         case _:
             name = getattr(error, "sqlite_errorname", "unknown")
             return StoreError(
@@ -321,13 +222,13 @@ def _full(path: str) -> CatalogFullError:
     )
 
 
-def _checked_timeout(busy_timeout: object) -> float:
+def checked_timeout(busy_timeout: object) -> float:
     if type(busy_timeout) in (int, float) and 0 <= busy_timeout <= 2_000_000:  # type: ignore[operator]
         return float(busy_timeout)  # type: ignore[arg-type]  # milliseconds in 31 bits
     raise InvalidArgumentError("busy_timeout: expected seconds in [0, 2,000,000]")
 
 
-def _connect(where: str, timeout: float) -> sqlite3.Connection:
+def connect(where: str, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         where,
         timeout=timeout,
@@ -335,61 +236,154 @@ def _connect(where: str, timeout: float) -> sqlite3.Connection:
         check_same_thread=False,
         uri=where.startswith("file:"),
     )
-    try:
+    with closed_on_error(connection):
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
-def _connect_file(file: Path, timeout: float, *, foreign: bool) -> sqlite3.Connection:
+@contextmanager
+def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def connect_reader(file: Path, timeout: float) -> sqlite3.Connection:
+    connection = connect_file(file, timeout, foreign=False)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def connect_file(file: Path, timeout: float, *, foreign: bool) -> sqlite3.Connection:
     where = file.as_uri()
     try:
-        return _connect_as(f"{where}?mode=rw", file, timeout, foreign=foreign)
+        connection = connect(f"{where}?mode=rw", timeout)
+        with closed_on_error(connection):
+            _prepare(connection, file, foreign=foreign)
     except sqlite3.OperationalError as error:
         # A folder nothing can be written to has no room for the files that readers share. Without
         # a log the file is complete in itself and is read as it stands.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or log_size(file):
             raise
-        return _connect_as(f"{where}?mode=ro&immutable=1", file, timeout, foreign=foreign)
-
-
-def _connect_as(where: str, file: Path, timeout: float, *, foreign: bool) -> sqlite3.Connection:
-    connection = _connect(where, timeout)
-    try:
-        _prepare(connection, file, foreign=foreign)
-    except BaseException:
-        connection.close()
-        raise
+        connection = connect(f"{where}?mode=ro&immutable=1", timeout)
+        with closed_on_error(connection):
+            if 0 < version_of(connection) < SCHEMA_VERSION:
+                connection = brought_up(connection, timeout)
+            _prepare(connection, file, foreign=foreign)
     return connection
 
 
+def brought_up(old: sqlite3.Connection, timeout: float) -> sqlite3.Connection:
+    """A copy in memory of an old file that cannot be written, up to date and for reading only."""
+    copy = connect(MEMORY, timeout)
+    with closed_on_error(copy):
+        old.backup(copy)
+        in_transaction(copy)
+        copy.execute("PRAGMA query_only = ON")
+    old.close()
+    return copy
+
+
 def _prepare(connection: sqlite3.Connection, file: Path, *, foreign: bool) -> None:
-    """Check version and content, and bring an older file up to date."""
+    """Check version and tables, and bring an older file up to date."""
     if foreign and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise corrupt(str(file), "it is an SQLite file with tables of something else")
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    version = version_of(connection)
     if version > SCHEMA_VERSION:
         raise CatalogVersionError(version, SCHEMA_VERSION)
     if version < SCHEMA_VERSION:
         if version == 0 and not foreign:
             raise corrupt(str(file), "it has no version")
         connection.execute("PRAGMA journal_mode = WAL")
-        _in_transaction(connection)
+        in_transaction(connection)
+    if not _expected_tables() <= tables_of(connection):
+        raise corrupt(str(file), "its tables are not those of a catalog")
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete":  # left by a kill
+        with suppress(sqlite3.OperationalError):  # it cannot be written
+            connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("SELECT generation FROM state").fetchone()
+    if _unclean(connection) == MIGRATED:
+        rewrite(connection)
+
+
+def _unclean(connection: sqlite3.Connection) -> str | None:
+    found = connection.execute("SELECT value FROM meta WHERE name = ?", (UNCLEAN,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+@cache
+def _expected_tables() -> frozenset[tuple[object, ...]]:
+    connection = connect(MEMORY, 0)
     try:
-        connection.execute("SELECT generation FROM state").fetchone()
+        migrate(connection)
+        return frozenset(tables_of(connection))
+    finally:
+        connection.close()
+
+
+def rewrite(connection: sqlite3.Connection) -> bool:
+    """Leave no byte of what was deleted in the file and its log; whether that could be done now.
+
+    It is tried again when the file is opened next, if it was `UNCLEAN`.
+    """
+    try:
+        connection.execute("VACUUM")
+        connection.execute("DELETE FROM meta WHERE name = ?", (UNCLEAN,))
+        # In memory there is no log, and the answer is (0, −1, −1).
+        return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_NOW:
             raise
-        raise corrupt(str(file), "its tables are missing") from error
+        return False
 
 
-def _in_transaction(connection: sqlite3.Connection) -> None:
+def clear_alone(connection: sqlite3.Connection, seen: int | None = None) -> None:
+    """Where nobody else has the file open, drop tombstones and what deleting left in the pages.
+
+    A file leaves the mode in which others may read beside a writer only when there are none; where
+    there are, at least the log is emptied.
+    """
+    found = connection.execute(_TOMBSTONES).fetchone()[0]
+    unclean = seen is None and _unclean(connection)
+    if not found and not unclean:
+        return
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        if connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
+            return
+        drop_tombstones(connection, seen)
+        if unclean:
+            rewrite(connection)
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_NOW:
+            raise
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        with suppress(sqlite3.OperationalError):  # somebody is opening it, who will do it then
+            connection.execute("PRAGMA journal_mode = WAL")
+
+
+def drop_tombstones(connection: sqlite3.Connection, seen: int | None) -> None:
+    """Drop the tombstones of all writes, or of those up to one that was seen."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _DROP:
+            connection.execute(statement, (seen,))
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def in_transaction(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         migrate(connection)
@@ -400,17 +394,17 @@ def _in_transaction(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _create(file: Path, timeout: float) -> None:
+def create(file: Path, timeout: float) -> None:
     """Make a complete, empty catalog; when somebody else was quicker, theirs is kept."""
     if log_size(file):
         raise corrupt(str(file), "only its write-ahead log is there, the file itself is missing")
     draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}.new")
     try:
-        connection = _connect(f"{draft.as_uri()}?mode=rwc", timeout)
+        connection = connect(f"{draft.as_uri()}?mode=rwc", timeout)
         try:
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute("PRAGMA journal_mode = WAL")
-            _in_transaction(connection)
+            in_transaction(connection)
         finally:
             connection.close()
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankblend.relevance import Scope
 from rankblend.stores._record import Edge, Key, Record
-from rankblend.stores.catalog._codec import ScopeReader, decode_links, decoding, rebuild
+from rankblend.stores.catalog._codec import ScopeReader, decode_links, rebuild
 from rankblend.stores.catalog._columns import Columns
 from rankblend.stores.catalog._edges import edges_since
 from rankblend.stores.catalog._record_checks import dump_json, is_text
@@ -71,11 +71,15 @@ _FETCH = 256
 class Changes:
     """What was written after a generation, to be applied in this order: removed, then changed.
 
+    What others removed is known by number only, because nothing in the file may name it: keys of
+    memories are told by whoever held them, and edges are looked for among those that are held.
+
     Args:
         generation: The last write that is included.
         removed: Keys of memories deleted since; some may have been written anew after that.
         changed: The current record of every memory written or reinforced since, by scope and id.
-        edges_removed: Edges deleted since; only what identifies them is known.
+        edges_removed: Edges deleted since by this process; only what identifies them is known.
+        edges_gone: `Edge.digest` of those that others deleted.
         edges: Edges written since.
         complete: False when it is no longer known what was deleted since (or more was written than
             is worth listing): everything has to be read anew, and the other fields are empty.
@@ -87,11 +91,40 @@ class Changes:
     edges_removed: tuple[Edge, ...] = ()
     edges: tuple[Edge, ...] = ()
     complete: bool = True
+    edges_gone: frozenset[int] = frozenset()
 
     def __bool__(self) -> bool:
         return not self.complete or bool(
-            self.removed or self.changed or self.edges_removed or self.edges
+            self.removed or self.changed or self.edges_removed or self.edges or self.edges_gone
         )
+
+
+class Removals:
+    """Names of what this process removed, until whoever follows the changes has seen it."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, tuple[int, Key]] = {}  # serial → generation, key
+        self._edges: dict[int, tuple[int, Edge]] = {}  # digest → generation, edge
+
+    def note(self, generation: int, keys: Mapping[int, Key], edges: Iterable[Edge]) -> None:
+        """Something was removed by a write: memories by serial, and edges."""
+        self._keys.update({serial: (generation, key) for serial, key in keys.items()})
+        self._edges.update({edge.digest: (generation, edge) for edge in edges})
+
+    def drop(self, generation: int) -> None:
+        """Everything up to a write was seen."""
+        self._keys = {n: noted for n, noted in self._keys.items() if noted[0] > generation}
+        self._edges = {n: noted for n, noted in self._edges.items() if noted[0] > generation}
+
+    def key(self, serial: int) -> Key | None:
+        """The key of a memory that was removed here."""
+        noted = self._keys.get(serial)
+        return None if noted is None else noted[1]
+
+    def edges(self, digests: Iterable[int]) -> list[Edge]:
+        """Those of some edges that were removed here, by identity."""
+        found = [self._edges[digest][1] for digest in digests if digest in self._edges]
+        return sorted(found, key=lambda edge: edge.identity)
 
 
 def records_of(
@@ -129,11 +162,10 @@ def revisions_of(connection: Connection, scopes: ScopeReader, key: Key) -> list[
 def linked_records(connection: Connection, scopes: ScopeReader, kind: str | None) -> list[Record]:
     """Key, serial and links of the memories with links, of one kind where that is given."""
     rows = connection.execute(_LINKED, (None if kind is None else dump_json(kind),)).fetchall()
-    with decoding():
-        found = [
-            Record(Key(scopes(path), identifier), "", serial, links=decode_links(links))
-            for path, identifier, serial, links in rows
-        ]
+    found = [
+        Record(Key(scopes(path), identifier), "", serial, links=decode_links(links))
+        for path, identifier, serial, links in rows
+    ]
     # The text of the kind may also be that of a target.
     return [r for r in found if kind is None or any(link.kind == kind for link in r.links)]
 
@@ -169,28 +201,40 @@ def records_at(
     return _records(rows, scopes)
 
 
-def select_changes(connection: Connection, scopes: ScopeReader, since: int) -> Changes:
-    """What was written after generation ``since``; ``connection`` is in a read transaction."""
+def select_changes(
+    connection: Connection,
+    scopes: ScopeReader,
+    since: int,
+    keys_of: Callable[[list[int]], Iterable[Key]],
+    removals: Removals,
+) -> Changes:
+    """What was written after generation ``since``.
+
+    Args:
+        connection: In a read transaction.
+        scopes: Path to scope.
+        since: The last write that is known already.
+        keys_of: Keys of those of some removed serials that are still held.
+        removals: What was removed here.
+    """
     generation, forgotten = connection.execute("SELECT generation, forgotten FROM state").fetchone()
     if since >= generation:
         return Changes(generation)
     if since < forgotten:
         return Changes(generation, complete=False)
-    removed = connection.execute(
-        "SELECT DISTINCT scope, id FROM tombstones WHERE generation > ? ORDER BY scope, id",
-        (since,),
-    )
-    edges_removed = connection.execute(
-        "SELECT DISTINCT scope, source, target, kind FROM edge_tombstones WHERE generation > ? "
-        "ORDER BY scope, source, target, kind",
-        (since,),
-    )
+    gone = "SELECT DISTINCT serial FROM tombstones WHERE generation > ?"
+    serials = [serial for (serial,) in connection.execute(gone, (since,))]
+    removed = {*keys_of(serials), *filter(None, map(removals.key, serials))}
+    unlinked = "SELECT digest FROM edge_tombstones WHERE generation > ?"
+    digests = {digest for (digest,) in connection.execute(unlinked, (since,))}
+    own = removals.edges(digests)
     return Changes(
         generation,
-        tuple(Key(scopes(path), identifier) for path, identifier in removed),
+        tuple(sorted(removed)),
         tuple(_records(connection.execute(_BY_GENERATION, (since,)).fetchall(), scopes)),
-        tuple(Edge(scopes(path), *names) for path, *names in edges_removed),
+        tuple(own),
         tuple(edges_since(connection, scopes, since)),
+        edges_gone=frozenset(digests - {edge.digest for edge in own}),
     )
 
 
@@ -205,15 +249,14 @@ def load_columns(connection: Connection, scopes: ScopeReader) -> Columns:
     rows = cursor.fetchall()
     if not rows:
         return columns
-    with decoding():
-        rows.sort()
-        given = dict(zip(names, zip(*rows, strict=True), strict=True))
-        keys = [
-            Key(scopes(path), identifier)
-            for path, identifier in zip(given.pop("scope"), given.pop("id"), strict=True)
-        ]
-        columns.put(keys, given.pop("serial"), given)
-        return columns
+    rows.sort()
+    given = dict(zip(names, zip(*rows, strict=True), strict=True))
+    keys = [
+        Key(scopes(path), identifier)
+        for path, identifier in zip(given.pop("scope"), given.pop("id"), strict=True)
+    ]
+    columns.put(keys, given.pop("serial"), given)
+    return columns
 
 
 def written_since(connection: Connection, generation: int) -> int:
@@ -244,8 +287,7 @@ def vectors_into(
     cursor = connection.execute("SELECT serial, vector FROM vectors ORDER BY serial")
     while found := cursor.fetchmany(_FETCH):
         serials, blobs = zip(*found, strict=True)
-        with decoding():
-            block = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(found), matrix.shape[1])
+        block = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(found), matrix.shape[1])
         rows = row_of[np.minimum(serials, len(row_of) - 1)]
         if (rows < 0).any():
             block, rows = block[rows >= 0], rows[rows >= 0]
@@ -256,14 +298,13 @@ def vectors_into(
 
 def _records(rows: Sequence[Sequence[Any]], scopes: ScopeReader) -> list[Record]:
     """Records of rows that end in the vector; the vectors are views of one array per length."""
-    with decoding():
-        blobs = [row[-1] for row in rows if row[-1] is not None]
-        if blobs and len(set(map(len, blobs))) == 1:
-            matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), -1)
-            views: Iterator[NDArray[np.float32]] = iter(matrix)
-        else:
-            views = (np.frombuffer(blob, _VECTOR) for blob in blobs)
-        return rebuild(rows, scopes, [None if row[-1] is None else next(views) for row in rows])
+    blobs = [row[-1] for row in rows if row[-1] is not None]
+    if blobs and len(set(map(len, blobs))) == 1:
+        matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), -1)
+        views: Iterator[NDArray[np.float32]] = iter(matrix)
+    else:
+        views = (np.frombuffer(blob, _VECTOR) for blob in blobs)
+    return rebuild(rows, scopes, [None if row[-1] is None else next(views) for row in rows])
 
 
 def _ranges(roots: Sequence[Scope] | None) -> list[tuple[str, str | bytes]]:

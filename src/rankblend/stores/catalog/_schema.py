@@ -8,7 +8,7 @@
     edges                       between memories and entities
     procedures ──── runs        what answered questions, and how each run of it went
     procedure_state             their counters; embedder and dimension of their questions
-    tombstones, edge_tombstones what was deleted, for readers in other processes
+    tombstones, edge_tombstones that something was deleted, for readers in other processes
     index_cache(_parts)         what stores keep so that they open faster; never needed
     state, meta                 counters; embedder, dimension, version
 
@@ -16,6 +16,9 @@ The current revision lives in ``memories`` itself and only what it superseded in
 memory written once is one row (and one vector), and everything about the present is one scan.
 Vectors are apart because 1.5 kB of them per memory would otherwise be read through by every scan
 for a few small columns.
+
+A tombstone names nobody: of a memory it keeps the serial, which readers that held the memory know,
+and of an edge 64 bits of a digest. It goes when nobody needs it (see `Database.compact`).
 """
 
 from __future__ import annotations
@@ -140,6 +143,7 @@ _VERSION_1 = (
     """,
 )
 
+Step = str | Callable[[Connection], None]
 _COUNTERS = ("runs", "successes", "judged_runs", "judged_successes")
 _PROCEDURE = (
     "serial, id, scope, status, parent, runs, successes, judged_runs, judged_successes, last_run,"
@@ -177,7 +181,7 @@ def _adopt_procedures(connection: Connection) -> None:
         connection.execute(statement)
 
 
-_PROCEDURES: tuple[str | Callable[[Connection], None], ...] = (
+_PROCEDURES: tuple[Step, ...] = (
     """
     CREATE TABLE procedure_state (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -249,17 +253,43 @@ _PROCEDURES: tuple[str | Callable[[Connection], None], ...] = (
     _adopt_procedures,
 )
 
-MIGRATIONS: tuple[tuple[str | Callable[[Connection], None], ...], ...] = (_VERSION_1, _PROCEDURES)
-"""Statements that lead from version i to version i + 1; the first ones create everything."""
+# Tombstones had names until then: they go, and readers of states before have to read everything.
+_NAMELESS = (
+    "DROP TABLE tombstones",
+    "DROP TABLE edge_tombstones",
+    "CREATE TABLE tombstones (generation INTEGER NOT NULL, serial INTEGER NOT NULL)",
+    "CREATE INDEX tombstones_by_generation ON tombstones (generation)",
+    "CREATE TABLE edge_tombstones (generation INTEGER NOT NULL, digest INTEGER NOT NULL)",
+    "CREATE INDEX edge_tombstones_by_generation ON edge_tombstones (generation)",
+    "UPDATE state SET forgotten = generation",
+    "DELETE FROM index_cache",
+)
+
+MIGRATIONS: tuple[tuple[Step, ...], ...] = (_VERSION_1, _PROCEDURES, _NAMELESS)
+"""Steps that lead from version i to version i + 1; the first ones create everything."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
-def migrate(
-    connection: Connection,
-    migrations: Sequence[Sequence[str | Callable[[Connection], None]]] = MIGRATIONS,
-) -> bool:
+# In `meta` while pages of the file may hold what was deleted: overwriting it as SQLite does leaves
+# copies behind that were made when a full page was split. Only a new file is without them.
+UNCLEAN = "unclean"
+MIGRATED = "migrated"  # the file is to be rewritten at once; else when the last one closes it
+
+
+def mark_unclean(connection: Connection, why: str = "erased") -> None:
+    """Note, in the transaction that deletes something of somebody's, that the file is to be rewritten."""
+    connection.execute(
+        "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2 "
+        "WHERE value <> ?3",
+        (UNCLEAN, why, MIGRATED),
+    )
+
+
+def migrate(connection: Connection, migrations: Sequence[Sequence[Step]] = MIGRATIONS) -> bool:
     """Bring the tables up to date, inside a transaction the caller opened for writing.
+
+    A file that had tables before is noted as `UNCLEAN`: it has to be rewritten.
 
     Returns:
         Whether anything had to be done.
@@ -267,18 +297,31 @@ def migrate(
     Raises:
         CatalogVersionError: A newer rankblend wrote the file.
     """
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    found = version_of(connection)
     if found > len(migrations):
         raise CatalogVersionError(found, len(migrations))
-    for statements in migrations[found:]:
-        for statement in statements:
-            if callable(statement):
-                statement(connection)
+    for steps in migrations[found:]:
+        for step in steps:
+            if isinstance(step, str):
+                connection.execute(step)
             else:
-                connection.execute(statement)
+                step(connection)
     if found == 0:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT INTO meta VALUES ('created_by', ?)", (__version__,))
+    elif found < len(migrations):
+        mark_unclean(connection, MIGRATED)
     if found < len(migrations):
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
     return found < len(migrations)
+
+
+def version_of(connection: Connection) -> int:
+    """The version of the tables, 0 where there are none."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def tables_of(connection: Connection) -> set[tuple[object, ...]]:
+    """What the tables and indexes are declared to be: type, name, table, statement."""
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")
+    return set(found.fetchall())

@@ -12,12 +12,13 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import EmbedderMismatchError
-from rankblend.stores._record import Key, Record
+from rankblend.stores._record import Edge, Key, Record
 from rankblend.stores.catalog._codec import stacked_vectors
-from rankblend.stores.catalog._edges import delete_edges
+from rankblend.stores.catalog._edges import delete_edges, edges_at
+from rankblend.stores.catalog._schema import mark_unclean
 
-# How many generations back a reader may ask what was deleted since; older tombstones go, because a
-# forgotten id should not be remembered for ever.
+# How many generations back a reader may ask what was deleted since; older tombstones go. Those of a
+# file that nobody else has open go when it is closed or compacted.
 KEPT_GENERATIONS = 100_000
 _SWEEP_EVERY = 1000
 
@@ -59,11 +60,6 @@ INSERT INTO uses (serial, used, count) VALUES (?, ?, ?)
 ON CONFLICT (serial, used) DO UPDATE SET count = count + excluded.count
 """
 _SERIAL = "SELECT serial FROM memories WHERE scope = ? AND id = ?"
-_EDGES_OF = """
-SELECT scope, source, target, kind FROM edges WHERE scope = ?1 AND source = ?2
-UNION
-SELECT scope, source, target, kind FROM edges WHERE scope = ?1 AND target = ?2
-"""
 
 
 @frozen(eq=False)
@@ -239,26 +235,31 @@ def _revise(
     return int(serial)
 
 
-def erase(connection: Connection, keys: Iterable[Key], generation: int) -> list[Key]:
-    """Delete memories with every revision, use and edge of theirs; those that existed.
+def erase(
+    connection: Connection, keys: Iterable[Key], generation: int
+) -> tuple[dict[int, Key], list[Edge]]:
+    """Delete memories with every revision, use and edge of theirs.
 
     Edges go when they were written at the memory's scope and start or end at its id; what stores
-    keep in the file to open faster goes as a whole.
+    keep in the file to open faster goes as a whole, for it may hold words and ids.
+
+    Returns:
+        Serial → key of the memories that existed, and the edges that went with them.
     """
-    erased = []
+    erased: dict[int, Key] = {}
+    unlinked: list[Edge] = []
     for key in keys:
-        place = (key.scope.path, key.id)
-        found = connection.execute(_SERIAL, place).fetchone()
+        found = connection.execute(_SERIAL, (key.scope.path, key.id)).fetchone()
         if found is None:
             continue
         connection.execute("DELETE FROM memories WHERE serial = ?", found)
-        connection.execute("INSERT INTO tombstones VALUES (?, ?, ?)", (generation, *place))
-        delete_edges(connection, connection.execute(_EDGES_OF, place).fetchall(), generation)
-        erased.append(key)
+        connection.execute("INSERT INTO tombstones VALUES (?, ?)", (generation, *found))
+        unlinked += delete_edges(connection, edges_at(connection, key), generation)
+        erased[found[0]] = key
     if erased:
-        # Words and ids of what was erased are in what stores keep to open faster.
         connection.execute("DELETE FROM index_cache")
-    return erased
+        mark_unclean(connection)
+    return erased, unlinked
 
 
 def reinforce(

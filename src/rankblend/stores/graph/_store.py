@@ -176,6 +176,11 @@ class GraphStore:
         with self._open():
             self._tables.remove_edges(edges)
 
+    def edges(self) -> list[Edge]:
+        """The edges that were written apart from memories; only what identifies them is told."""
+        with self._open():
+            return list(self._tables.own_edges())
+
     def propose(self, query: StoreQuery, limit: int, *, level: int | None = None) -> Sequence[str]:
         """Memories by proximity to the (other) seeds, those without any left out, ties by id."""
         with self._open():

@@ -350,6 +350,17 @@ class GraphTables:
         self.edges.kill(self._find(keys))
         self._written()
 
+    def own_edges(self) -> Iterator[Edge]:
+        """The edges that no memory's link made; names of nodes, kind and scope only."""
+        held, nodes, kinds = self.edges, self.nodes.names, self.kinds.names
+        for row in np.flatnonzero(held.alive.values & (held.owner.values < 0)).tolist():
+            yield Edge(
+                self.scopes.scopes[held.scope.values[row]],
+                nodes[held.source.values[row]],
+                nodes[held.target.values[row]],
+                kinds[held.kind.values[row]],
+            )
+
     def _ends(self, edge: Edge) -> tuple[int, int, int]:
         number = self.nodes.number
         return number(edge.source), number(edge.target), self.kinds.number(edge.kind)

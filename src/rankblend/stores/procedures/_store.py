@@ -168,8 +168,8 @@ class SqliteReasonletStore:
         """
         erased = await self._write(rules.erase_subject, scope, subject_id)
         if purge:
-            waiting = await asyncio.to_thread(shielded, self._compact)
-            erased = evolve(erased, waiting=waiting)
+            compaction = await asyncio.to_thread(shielded, self._database.compact)
+            erased = evolve(erased, waiting=compaction.waiting)
         # The index lets go at once, not with the next search.
         await self._read(self._follow)
         return erased
@@ -193,14 +193,6 @@ class SqliteReasonletStore:
     async def aclose(self) -> None:
         """Close the file; closing twice is harmless."""
         await asyncio.to_thread(self._database.close)
-
-    def _compact(self) -> bool:
-        """Rewrite the file; whether somebody reads an older state, so that its log is kept."""
-        try:
-            self._database.compact()
-        except CatalogBusyError:
-            return True
-        return False
 
     async def _noted(self) -> State:
         """One row: read where it is asked, unless that would have to wait."""
