@@ -227,7 +227,8 @@ class Problems:
         number = whole_number(value)
         if number is not None and number >= least and (most is None or number <= most):
             return number
-        expected = f"{self.whole_word}{_range(least, most, None, None)}"
+        range_ = f" ≥ {least:,}" if most is None else f" from {least:,} to {most:,}"
+        expected = f"{self.whole_word}{range_}"
         self.expected(at, _or_none(expected, optional), value)
         return least
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
+from rankblend import limits
 from rankblend.chat._exchange import CAPTURES
 from rankblend.chat._options import positive_problems
 from rankblend.chat._provided import Provided, SupportsRemember
@@ -57,8 +58,7 @@ class CaptureQueue:
 
     def _problems(self) -> Iterator[str]:
         yield from self._memory.problems
-        if type(self._capacity) is not int or self._capacity < 1:
-            yield "capacity: expected an integer ≥ 1"
+        yield from limits.beyond(capacity=self._capacity)
         yield from positive_problems("drain_timeout", self._drain_timeout)
         yield from positive_problems("cancel_timeout", self._cancel_timeout)
 

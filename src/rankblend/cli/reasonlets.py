@@ -11,6 +11,7 @@ from rich.text import Text
 
 from rankblend.cli.console import counted, errors, output, print_json
 from rankblend.cli.embedder import HELP
+from rankblend.cli.options import number
 from rankblend.cli.reasonlets_shown import (
     AsJson,
     Db,
@@ -46,7 +47,7 @@ def recall(
     intent: Annotated[
         str | None, typer.Option("--intent", help="Only procedures of this intent.")
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", help="At most this many, 1 to 50.")] = None,
+    top: Annotated[int | None, number("procedures", "--top", "At most this many")] = None,
     min_similarity: Annotated[
         float | None,
         typer.Option("--min-similarity", help="Leave out less similar questions (.5)."),
@@ -104,7 +105,7 @@ def show(
 def pending(
     db: Db,
     scope: Scope,
-    limit: Annotated[int, typer.Option("--limit", help="At most this many, 1 to 100.")] = 20,
+    limit: Annotated[int, number("page", "--limit", "At most this many")] = 20,
     after: Annotated[
         str | None, typer.Option("--after", help="The last id of the page before.")
     ] = None,

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
 from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.cli.options import number
 from rankblend.cli.table import recall_table
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import load_profile
@@ -31,7 +32,7 @@ def recall(
     profile: Annotated[
         str, typer.Option("--profile", help="A preset, or a path to a .toml.")
     ] = "default",
-    top: Annotated[int | None, typer.Option("--top", help="At most this many.")] = None,
+    top: Annotated[int | None, number("shown", "--top", "At most this many")] = None,
     reach: Annotated[
         str, typer.Option("--reach", help="ancestors, or subtree to see below the scope too.")
     ] = "ancestors",

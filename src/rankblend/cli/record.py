@@ -11,6 +11,7 @@ from rich.text import Text
 
 from rankblend.cli.console import counted, errors, output, print_json, progress
 from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.cli.options import number
 from rankblend.experiment.datasets import LOADERS, Dataset, load_dataset
 from rankblend.experiment.evaluate import remember_dataset
 from rankblend.experiment.recording import record as record_queries
@@ -31,7 +32,7 @@ def record(
         typer.Option("--profile", help="Record what this preset or .toml needs (all presets)."),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", help="Proposals of each store (as the profiles ask).")
+        int | None, number("depth", "--depth", "Proposals of each store, as the profiles ask")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Its manifest as JSON.")] = False,
 ) -> None:
@@ -75,9 +76,9 @@ def record(
         ),
         soft_wrap=True,
     )
-    for reason, number in recording.manifest.excluded.items():
-        if number:
-            output.print(Text(f"left out: {number:,} ({reason})", "dim"))
+    for reason, count in recording.manifest.excluded.items():
+        if count:
+            output.print(Text(f"left out: {count:,} ({reason})", "dim"))
 
 
 def _latest(dataset: Dataset) -> datetime:

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.options import number
 from rankblend.cli.replaying import contrast_table, ledger_says, replaying
 from rankblend.experiment.inference import Tried
 from rankblend.experiment.recording import Recording
@@ -35,9 +36,7 @@ def release(
     least_effect: Annotated[
         float, typer.Option("--least-effect", help="The interval must lie above this.")
     ] = 0.0,
-    days: Annotated[
-        int, typer.Option("--days", min=1, max=3_650, help="For how long the evidence holds.")
-    ] = 180,
+    days: Annotated[int, number("days", "--days", "For how long the evidence holds")] = 180,
     trials: Annotated[
         Path | None,
         typer.Option("--trials", help="Ledger of what was tried (trials.db beside the evidence)."),

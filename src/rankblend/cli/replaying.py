@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, progress
+from rankblend.cli.options import number
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import Comparison, Contrast, Tried
 from rankblend.experiment.ledger import Ledger
@@ -115,7 +116,7 @@ Profiles = Annotated[
 Measures = Annotated[
     list[str] | None, typer.Option("--measure", help="E.g. nDCG@10, R@20, RR (repeatable).")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", help="Processes; -1 for all.")]
+Jobs = Annotated[int, number("n_jobs", "--jobs", "Processes")]
 LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="Note what is tried here, and correct p for all of it."),

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.errors import EmbeddingError, InvalidArgumentError, MissingDependencyError
 
 _TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -202,13 +203,10 @@ def openai(
     # The key itself is in no message, here or where a client library would object to it.
     if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key):
         problems.append("api_key: expected visible ASCII characters only")
-    for what, value, least in (
-        ("dimension", dimension, 1),
-        ("max_retries", max_retries, 0),
-        ("batch_size", batch_size, 1),
-    ):
-        if value is not None and value < least:
-            problems.append(f"{what}: expected at least {least}, got {value}")
+    numbers = {"dimension": dimension, "max_retries": max_retries, "batch_size": batch_size}
+    if dimension is None:
+        del numbers["dimension"]
+    problems += limits.beyond(**numbers)
     if not 0 < timeout < float("inf"):
         problems.append(f"timeout: expected seconds > 0, got {timeout}")
     if not 0 <= backoff < float("inf"):

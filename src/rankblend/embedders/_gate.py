@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.embedders._protocol import embedder_dimension, embedder_name
 from rankblend.errors import EmbeddingError, InvalidArgumentError, RankblendError
 from rankblend.kernels.text import is_blank
@@ -107,7 +108,7 @@ def identity(embedder: Callable[[Sequence[str]], object], *, dimension: int | No
 
 
 def _check_texts(texts: Sequence[object], batch_size: int) -> None:
-    problems = []
+    problems = limits.beyond(batch_size=batch_size)
     if isinstance(texts, str):
         problems.append("texts: expected a sequence of texts, got one text; put it in a list")
     else:
@@ -116,8 +117,6 @@ def _check_texts(texts: Sequence[object], batch_size: int) -> None:
             for position, text in enumerate(texts)
             if not isinstance(text, str)
         ][:5]
-    if batch_size < 1:
-        problems.append(f"batch_size: expected at least 1, got {batch_size}")
     if problems:
         raise InvalidArgumentError(problems)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.experiment.inference import Comparison, Tried, compare
 from rankblend.experiment.plans import (
@@ -172,6 +173,7 @@ def ablate(
         InvalidArgumentError: No plan has an arm for this profile.
         RecordingError: The profile itself cannot be replayed on this recording.
     """
+    limits.check(top=top, seed=seed)
     for name in plans:
         if name not in (*PLANS, _SHAPLEY):
             raise UnknownNameError("plan", name, (*PLANS, _SHAPLEY))

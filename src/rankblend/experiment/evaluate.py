@@ -10,6 +10,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.experiment.datasets import Dataset
 from rankblend.experiment.measures import Judgments, measure_rankings, parse_measures
 from rankblend.profiles import RankingProfile
@@ -81,6 +82,7 @@ def evaluate(
         MissingDependencyError: ir-measures is not installed (extra ``eval``).
         InvalidArgumentError: An unknown measure.
     """
+    limits.check(top=top)
     parsed = parse_measures(measures)
     rankings = []
     for query in dataset.queries:

@@ -22,6 +22,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.errors import HeldOutSpentError, InvalidArgumentError, LedgerError
 from rankblend.experiment.inference import Comparison, Tried, Units, compare, group_units
 from rankblend.experiment.results import Results
@@ -93,6 +94,7 @@ def split_clusters(
     Raises:
         InvalidArgumentError: Fewer than two clusters, or a share out of range.
     """
+    limits.check(seed=seed)
     names = sorted(set(clusters))
     if len(names) < 2 or not 0.0 < held_out < 1.0:
         raise InvalidArgumentError("split: expected two clusters or more and a share in (0, 1)")

@@ -10,6 +10,7 @@ from time import process_time
 import numpy as np
 from attrs import evolve, frozen
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import Comparison, Contrast, Tried, compare
 from rankblend.experiment.recording import Recording
@@ -88,6 +89,7 @@ def measure_release(
         InvalidArgumentError: The profile does not rerank.
         RecordingError: The recording lacks what the profile reads.
     """
+    limits.check(seed=seed)
     if profile.reranking != "relevance" or profile.rerank is None:
         raise InvalidArgumentError(
             f'profile {profile.name!r}: expected reranking = "relevance" with a [rerank] score'
@@ -146,6 +148,7 @@ def measure_overhead(
     Returns:
         ≥ 0: a reranker that saves time adds nothing.
     """
+    limits.check(memories=memories, pool=pool, rounds=rounds)
     wide = evolve(profile, pool=evolve(profile.pool, size=pool, max=max(pool, profile.pool.max)))
     rng = np.random.default_rng(0)
     words = [f"word{n}" for n in range(200)]

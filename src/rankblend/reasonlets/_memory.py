@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.checks import Problems
 from rankblend.embedders import Embedder, identity
 from rankblend.errors import (
     ReasonletAdapterError,
@@ -21,6 +22,7 @@ from rankblend.errors import (
     code_of,
     raise_invalid,
 )
+from rankblend.limits import LIMITS
 from rankblend.reasonlets._advisors import (
     RECALL,
     Advice,
@@ -29,7 +31,7 @@ from rankblend.reasonlets._advisors import (
     RunEvaluator,
 )
 from rankblend.reasonlets._evidence import select, told_of
-from rankblend.reasonlets._options import MAX_TOP, ReasonletOptions
+from rankblend.reasonlets._options import ReasonletOptions
 from rankblend.reasonlets._portable import read_entries, write_entries
 from rankblend.recall import system_clock
 from rankblend.relevance import Scope
@@ -65,8 +67,6 @@ from rankblend.stores.procedures import (
     unit_problems,
 )
 
-MAX_PAGE = 100
-
 
 def read_question(
     question: object, scope: object, intent: object, top: object, min_similarity: object
@@ -80,7 +80,7 @@ def read_question(
         scope,
         question_problems("question", question),
         text_problems("intent", intent, limit=MAX_INTENT, optional=True),
-        _count_problems("top", top, 1, MAX_TOP, optional=True),
+        _count_problems("top", top, "procedures", optional=True),
         unit_problems("min_similarity", min_similarity, optional=True),
     )
 
@@ -115,7 +115,7 @@ def read_page(scope: object, limit: object, after: object) -> Scope:
     """The scope of a page whose arguments are all valid; see `read_question`."""
     return _checked(
         scope,
-        _count_problems("limit", limit, 1, MAX_PAGE),
+        _count_problems("limit", limit, "page"),
         id_problems("after", after, optional=True),
     )
 
@@ -142,7 +142,7 @@ def check_prune(scope: object, older_than: object, keep: object) -> Scope | None
     age = read_duration(older_than)
     if age is not None and not (isinstance(age, timedelta) and age > timedelta(0)):
         problems.append("older_than: expected a duration above 0")
-    problems += _count_problems("keep", keep, 0, None, optional=True)
+    problems += _count_problems("keep", keep, "keep", optional=True)
     if scope is None:
         raise_invalid(problems)
         return None
@@ -163,14 +163,10 @@ def _part_problems(name: str, value: object, kind: type[Outcome | Provenance]) -
         yield f"{name}: expected {kind.__name__}, got {type(value).__name__}"
 
 
-def _count_problems(
-    name: str, value: object, least: int, most: int | None, *, optional: bool = False
-) -> Iterator[str]:
-    if optional and value is None:
-        return
-    if type(value) is not int or value < least or (most is not None and value > most):
-        span = f"from {least} to {most}" if most is not None else f"≥ {least}"
-        yield f"{name}: expected an integer {span}"
+def _count_problems(name: str, value: object, limit: str, *, optional: bool = False) -> list[str]:
+    problems = Problems()
+    LIMITS[limit].hold(problems, name, value, optional=optional)
+    return problems.lines
 
 
 T = TypeVar("T")

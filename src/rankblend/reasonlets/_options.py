@@ -9,7 +9,9 @@ from functools import cached_property
 
 from attrs import evolve, field, frozen
 
+from rankblend.checks import Problems
 from rankblend.errors import raise_invalid
+from rankblend.limits import LIMITS
 from rankblend.profiles import Floor, RankingProfile, SignalRecipe, load_profile
 from rankblend.relevance import ScopeBlend, is_number
 from rankblend.stores.procedures import (
@@ -18,8 +20,7 @@ from rankblend.stores.procedures import (
     unit_problems,
 )
 
-MAX_CANDIDATES = 200
-MAX_TOP = 50
+MAX_CANDIDATES = LIMITS["candidate_pool"].most
 _LONGEST_TIMEOUT = timedelta(milliseconds=2**32 - 2)  # about 49.7 days
 _SUM_TOLERANCE = 1e-9
 _WEIGHTS = ("similarity_weight", "success_rate_weight", "freshness_weight")
@@ -127,10 +128,10 @@ class ReasonletOptions:
             )
         if not is_number(self.prior_weight) or self.prior_weight <= 0:
             yield "prior_weight: expected a finite number above 0"
-        for name, most in (("candidate_pool", MAX_CANDIDATES), ("top", MAX_TOP)):
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= most:
-                yield f"{name}: expected an integer from 1 to {most}"
+        problems = Problems()
+        LIMITS["candidate_pool"].hold(problems, "candidate_pool", self.candidate_pool)
+        LIMITS["procedures"].hold(problems, "top", self.top)
+        yield from problems.lines
         for name, longest in (("freshness_half_life", None), ("guard_timeout", None),
                               ("evaluation_timeout", _LONGEST_TIMEOUT)):  # fmt: skip
             value = getattr(self, name)

@@ -14,6 +14,7 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
+from rankblend import checks
 from rankblend.embedders import Embedder
 from rankblend.errors import (
     InvalidArgumentError,
@@ -22,6 +23,7 @@ from rankblend.errors import (
     StoreError,
     StoreFailedError,
 )
+from rankblend.limits import LIMITS
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._answer import answer
@@ -277,7 +279,9 @@ class MemoryReader:
         text = arguments.read_query(problems, query)
         scopes = arguments.read_scopes(problems, scope)
         reached = arguments.read_reach(problems, reach, allowed=self._allow_subtree)
-        problems.integer("top", top, least=0)
+        numbers = checks.Problems()
+        LIMITS["shown"].hold(numbers, "top", top, optional=True)
+        problems.found += numbers.lines
         hard = arguments.read_filters(problems, "filters", filters)
         arguments.read_filters(problems, "prefer", prefer)
         starts = arguments.read_seeds(problems, seeds)

@@ -225,7 +225,7 @@ def test_recall_when_as_of_names_no_zone_then_it_is_read_as_utc(
         (["--scope", "acme"], "expected kind:id"),
         (["--scope", "tenant:"], "id is blank"),
         (["--scope", TENANT, "--reach", "below"], "reach: expected 'ancestors' or 'subtree'"),
-        (["--scope", TENANT, "--top", "-1"], "top: expected None or an integer ≥ 0"),
+        (["--scope", TENANT, "--top", "-1"], "top: expected an integer from 0 to 1,000,000"),
         (["--scope", TENANT, "--weight", "keyword"], "--weight: expected name=number"),
         (["--scope", TENANT, "--weight", "keyword=much"], "--weight: expected name=number"),
         (["--scope", TENANT, "--weight", "salience=-1"], "score.weights.salience"),

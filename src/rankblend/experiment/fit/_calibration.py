@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.experiment.fit._weights import grouped_folds
 from rankblend.experiment.plans import revise
@@ -90,7 +91,7 @@ def calibrate_curve(
     there = np.flatnonzero(~np.isnan(values))
     x, y = values[there], marks[there].astype(np.float64)
     low, high = CURVES[curve].needs
-    problems = []
+    problems = limits.beyond(folds=folds, seed=seed)
     if not 0.0 < y.mean() < 1.0 if y.size else True:
         problems.append("hits: expected hits and misses with evidence, to tell them apart")
     if not np.isfinite(x).all() or bool(((x < low) | (x > high)).any()):

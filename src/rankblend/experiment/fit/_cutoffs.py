@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.fit._weights import grouped_folds
 from rankblend.experiment.plans import revise
@@ -93,7 +94,7 @@ def tune_cutoff(
             fewer than two clusters.
     """
     table, marks = np.asarray(values, np.float64), np.asarray(hits, np.bool_)
-    problems = []
+    problems = limits.beyond(folds=folds, seed=seed)
     if table.ndim != 1 or table.shape != marks.shape or len(clusters) != table.size:
         problems.append("values, hits, clusters: expected one of each a memory")
     elif not marks.any() or marks.all():

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import Comparison, compare
 from rankblend.experiment.results import Results
@@ -32,9 +33,7 @@ def grouped_folds(clusters: Sequence[str], *, folds: int = 5, seed: int = 0) -> 
         InvalidArgumentError: Fewer than two folds or clusters.
     """
     names, index = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
-    problems = []
-    if folds < 2:
-        problems.append(f"folds: expected at least 2, got {folds!r}")
+    problems = limits.beyond(folds=folds, seed=seed)
     if names.size < 2:
         problems.append(f"clusters: expected at least 2 to hold some out, got {names.size}")
     if problems:
@@ -126,6 +125,7 @@ def fit_weights(
     Source: coordinate ascent on retrieval measures: Metzler and Croft, Linear feature-based models
     for information retrieval, Information Retrieval 10, 2007.
     """
+    limits.check(folds=folds, starts=starts, seed=seed)
     simplex = _Simplex.of(profile, inputs)
     search = _Search(profile, evaluate, simplex)
     start = [simplex.uniform(), simplex.current()]

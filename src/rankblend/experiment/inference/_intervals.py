@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference._units import Units, check_differences, group_units
 
@@ -186,11 +187,9 @@ def bootstrap_intervals(
     With few units percentile intervals are too narrow: with 10 they cover about 90 % where 95 % is
     asked for. The permutation test does not have this weakness.
     """
-    problems = []
+    problems = limits.beyond(resamples=resamples, seed=seed)
     if not 0.0 < confidence < 1.0:
         problems.append(f"confidence: expected a number in (0, 1), got {confidence!r}")
-    if resamples < 1:
-        problems.append(f"resamples: expected at least 1, got {resamples!r}")
     if problems:
         raise InvalidArgumentError(problems)
     rows = check_differences(differences)

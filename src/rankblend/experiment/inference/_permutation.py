@@ -13,7 +13,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from rankblend.errors import InvalidArgumentError, InvalidArrayError
+from rankblend import limits
+from rankblend.errors import InvalidArrayError
 from rankblend.experiment.inference._intervals import TIE
 from rankblend.experiment.inference._units import Units, check_differences
 
@@ -117,14 +118,13 @@ def sign_flip_test(
 
     Raises:
         InvalidArrayError: Differences or others that are not finite or of another shape.
-        InvalidArgumentError: ``resamples`` < 1.
+        InvalidArgumentError: ``resamples`` or ``seed`` beyond `rankblend.limits`.
 
     Source: Westfall and Young, Resampling-Based Multiple Testing, 1993 (single-step max-T); Phipson
     and Smyth, Permutation p-values should never be zero, 2010; for retrieval: Boytsov, Belova and
     Westfall, Deciding on an adjustment for multiplicity in IR experiments, SIGIR 2013.
     """
-    if resamples < 1:
-        raise InvalidArgumentError(f"resamples: expected at least 1, got {resamples!r}")
+    limits.check(resamples=resamples, seed=seed)
     sums = units.sums(check_differences(differences))
     rows = len(sums)
     if others is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError, MissingDependencyError
 from rankblend.experiment.measures import _kernels as kernels
 from rankblend.experiment.measures._judgments import Judgments
@@ -168,7 +169,7 @@ def _parse(name: str) -> Measure:
     exponential = params.pop("dcg", "log2") == "exp-log2"
     if params.get("judged_only") is False:
         del params["judged_only"]
-    if cutoff is not None and cutoff < 1:
+    if cutoff is not None and limits.beyond(cutoff=cutoff):
         raise ValueError
     fast = family in _DEFINITIONS and not params and rel >= 1
     definition = _DEFINITIONS[family] if fast else f"{family} as ir-measures computes it"

@@ -7,6 +7,7 @@ from itertools import combinations
 
 from attrs import frozen
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.plans._edit import scored_signals, without_signals
 from rankblend.experiment.plans._plan import Arm, Plan
@@ -124,6 +125,7 @@ def store_dropout(profile: RankingProfile, stores: Sequence[str], *, most: int =
         stores: Which are dropped.
         most: How many at a time, ≥ 1.
     """
+    limits.check(most=most)
     arms = [
         Arm(f"without {', '.join(some)}", profile, without_stores=some)
         for size in range(1, most + 1)

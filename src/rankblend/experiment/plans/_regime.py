@@ -18,6 +18,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Candidates, EvidenceColumn
 from rankblend.stores import Reason
@@ -71,8 +72,11 @@ class Unheld:
     seed: int = 0
 
     def __attrs_post_init__(self) -> None:
+        problems = limits.beyond(seed=self.seed)
         if not 0.0 <= self.share <= 1.0:
-            raise InvalidArgumentError(f"share: expected a number in [0, 1], got {self.share!r}")
+            problems.append(f"share: expected a number in [0, 1], got {self.share!r}")
+        if problems:
+            raise InvalidArgumentError(problems)
 
     @property
     def name(self) -> str:
@@ -100,8 +104,11 @@ class Disjoint:
     seed: int = 0
 
     def __attrs_post_init__(self) -> None:
+        problems = limits.beyond(seed=self.seed)
         if len(set(self.stores)) != len(self.stores) or len(self.stores) < 2:
-            raise InvalidArgumentError("stores: expected two or more distinct names")
+            problems.append("stores: expected two or more distinct names")
+        if problems:
+            raise InvalidArgumentError(problems)
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError, MissingDependencyError, ProfileError
 from rankblend.experiment.plans._edit import revise, told_at
 from rankblend.experiment.plans._plan import Arm, Plan
@@ -38,8 +39,11 @@ def guided_search(
         MissingDependencyError: optuna is not installed (extra ``search``).
         InvalidArgumentError: No space, trials or batch.
     """
-    if trials < 1 or batch < 1 or not space:
-        raise InvalidArgumentError("search: expected a space, trials ≥ 1 and batch ≥ 1")
+    problems = limits.beyond(trials=trials, batch=batch, seed=seed)
+    if not space:
+        problems.append("space: expected at least one path")
+    if problems:
+        raise InvalidArgumentError(problems)
     try:
         import optuna
     except ImportError:

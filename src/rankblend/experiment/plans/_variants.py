@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 from attrs import frozen
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError, ProfileError
 from rankblend.experiment.plans._edit import nodes_in_use, revise, told_at
 from rankblend.experiment.plans._plan import Arm, Plan
 from rankblend.profiles import RankingProfile
 from rankblend.relevance import MissingPolicy, ScopeBlendMode, plain_missing
-
-_MOST_GRID = 10_000
 
 
 @frozen
@@ -77,13 +77,9 @@ def grid(profile: RankingProfile, values: Mapping[str, Sequence[object]]) -> Pla
     """The profile against itself at every point of a grid of values by path.
 
     Raises:
-        InvalidArgumentError: No paths, or more than 10,000 points.
+        InvalidArgumentError: No paths, or more points than `rankblend.limits` allows.
     """
-    points = (
-        int(np.prod([len(column) for column in values.values()], dtype=object)) if values else 0
-    )
-    if not 0 < points <= _MOST_GRID:
-        raise InvalidArgumentError(f"grid: expected 1 to {_MOST_GRID:,} points, got {points:,}")
+    limits.check(points=math.prod(map(len, values.values())) if values else 0)
     changes = {
         _at(dict(zip(values, point, strict=True))): dict(zip(values, point, strict=True))
         for point in product(*values.values())
@@ -99,8 +95,11 @@ def random_search(
     seed: int = 0,
 ) -> Plan:
     """The profile against itself at random points: a number in each range, one of each list."""
-    if count < 1 or not space:
-        raise InvalidArgumentError("random search: expected a space and at least one point")
+    problems = limits.beyond(count=count, seed=seed)
+    if not space:
+        problems.append("space: expected at least one path")
+    if problems:
+        raise InvalidArgumentError(problems)
     generator = np.random.default_rng(seed)
     changes = {}
     for _ in range(count):
@@ -111,8 +110,7 @@ def random_search(
 
 def random_weights(profile: RankingProfile, *, count: int, seed: int = 0) -> Plan:
     """The profile against itself with random weights of its score, uniform over their shares."""
-    if count < 1:
-        raise InvalidArgumentError(f"count: expected at least 1, got {count!r}")
+    limits.check(count=count, seed=seed)
     names = [name for name, _ in profile.score.weights]
     total = profile.must_sum_to.get("score", 1.0)
     drawn = np.random.default_rng(seed).dirichlet(np.ones(len(names)), size=count) * total

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
+from rankblend import limits
 from rankblend.errors import InvalidArgumentError, RecordingError
 from rankblend.experiment.datasets import Dataset, JudgedQuery
 from rankblend.experiment.recording._arrow import import_pyarrow, rows_to_batch
@@ -28,7 +29,7 @@ from rankblend.profiles import (
     load_profile,
     profile_names,
 )
-from rankblend.recall import Memory, Problems, StoredMemory
+from rankblend.recall import Memory, StoredMemory
 from rankblend.relevance import CurveStep, Node, ScopeBlend, lookup_evidence, parse_curve
 from rankblend.stores import Key
 from rankblend.stores.vectors import VectorStore
@@ -212,13 +213,13 @@ class _Asking:
 
 
 def _check(depth: object, now: object, dataset: Dataset) -> None:
-    problems = Problems()
-    problems.integer("depth", depth, least=1)
+    problems = [] if depth is None else limits.beyond(depth=depth)
     if now is not None and (not isinstance(now, datetime) or now.tzinfo is None):
-        problems.add("now: expected an aware datetime")
+        problems.append("now: expected an aware datetime")
     if not dataset.queries:
-        problems.add("dataset: has no queries, so there is nothing to record")
-    problems.raise_if_any()
+        problems.append("dataset: has no queries, so there is nothing to record")
+    if problems:
+        raise InvalidArgumentError(problems)
 
 
 def _stores(memory: Memory, evidence: Collection[str] | None) -> tuple[RecordedStore, ...]:

@@ -474,7 +474,8 @@ def _run_batch(
     stacks: Sequence[Stack],
     result: BlockResult,
 ) -> None:
-    workspace, depth = Workspace(), work.depth
+    workspace = Workspace()
+    depth = min(work.depth, max(stack.width for stack in stacks))  # nothing stands below
     returned = np.zeros((len(batch), len(block)), np.int64)
     for start in range(0, len(batch), _ARMS):
         part = slice(start, min(start + _ARMS, len(batch)))

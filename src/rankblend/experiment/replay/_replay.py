@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
+from rankblend.checks import Problems
 from rankblend.errors import MissingDependencyError
 from rankblend.experiment.measures import Measure, parse_measures
 from rankblend.experiment.plans import Arm
@@ -16,9 +22,11 @@ from rankblend.experiment.replay._arms import Arms, Run, prepare, read_arms
 from rankblend.experiment.replay._batches import batches
 from rankblend.experiment.replay._blocks import BlockResult, Work, run_block
 from rankblend.experiment.results import Results
-from rankblend.recall import Problems, Reranker
+from rankblend.limits import LIMITS
+from rankblend.recall import Reranker
 
 _TASKS = 4  # per process
+_LOOK = 0.2  # seconds between looks whether a worker's parent is there
 DEFAULT_MEASURES = ("nDCG@10", "R@10")
 
 
@@ -43,11 +51,12 @@ def replay(
         profiles: A plan (its baseline becomes the first arm), a mapping from names to profiles, or
             several profiles or arms.
         measures: Names such as ``nDCG@10``; see `rankblend.experiment.measures`.
-        top: Depth of every result, ≥ 1, in place of the profiles' own.
+        top: Depth of every result, from 1, in place of the profiles' own.
         reranker: Decides, as in a recall, whether the rerank score of a profile that wants it
             serves; asked once an arm. None: never.
         n_jobs: Processes, by joblib, whose ``parallel_config`` also carries the work to a cluster.
-            Every process opens the recording by its path. −1 takes all processors.
+            Every process opens the recording by its path, and ends with the one that asked. −1 takes
+            all processors; no more than there are.
         progress: Told how many queries are done, block by block.
 
     Returns:
@@ -104,8 +113,12 @@ def replay(
 
 def _check(top: object, n_jobs: object) -> None:
     problems = Problems()
-    problems.integer("top", 0 if top is None else top, least=1)
-    problems.integer("n_jobs", 1 if n_jobs == -1 else 0 if n_jobs is None else n_jobs, least=1)
+    LIMITS["top"].hold(problems, "top", top)
+    # As many processes as this machine has processors, or a cluster that joblib was told of.
+    jobs, joblib = LIMITS["n_jobs"], sys.modules.get("joblib")
+    if joblib is not None:
+        jobs = evolve(jobs, most=max(jobs.most, joblib.effective_n_jobs(-1)))
+    jobs.hold(problems, "n_jobs", n_jobs)
     problems.raise_if_any()
 
 
@@ -127,7 +140,10 @@ def _results(recording: Recording, work: Work, n_jobs: int) -> Iterator[BlockRes
     # A task takes several blocks, because every task carries all profiles with it.
     tasks = min(recording.block_count, _TASKS * joblib.effective_n_jobs(n_jobs))
     parts = np.array_split(np.arange(recording.block_count), tasks)
-    found: Iterable[list[BlockResult]] = joblib.Parallel(n_jobs=n_jobs)(
+    # Workers of a cluster have a life of their own.
+    own = type(joblib.parallel.get_active_backend()[0]).__name__ == "LokyBackend"
+    start = {"initializer": _end_with, "initargs": (os.getpid(),)} if own else {}
+    found: Iterable[list[BlockResult]] = joblib.Parallel(n_jobs=n_jobs, **start)(
         joblib.delayed(_run_blocks)(recording, part.tolist(), work) for part in parts
     )
     return chain.from_iterable(found)
@@ -135,6 +151,24 @@ def _results(recording: Recording, work: Work, n_jobs: int) -> Iterator[BlockRes
 
 def _run_blocks(recording: Recording, numbers: list[int], work: Work) -> list[BlockResult]:
     return [run_block(recording.block(number), work) for number in numbers]
+
+
+def _end_with(parent: int) -> None:
+    """Let a worker end when the process that started it does, however that ended.
+
+    After a kill joblib's workers go on with what they have and wait for more, for minutes. On
+    Windows, where a process keeps the number of a parent that is gone, they still do.
+
+    Args:
+        parent: The process that started it.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:  # nothing portable waits for a parent
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="rankblend-parent", daemon=True).start()
 
 
 def _manifest(
