@@ -31,6 +31,7 @@ from rankblend.values import (
     is_text,
     kind_or_number,
     named,
+    quoted,
     real_number,
     shown,
     type_name,
@@ -70,6 +71,9 @@ class Problems:
 
     number_word: ClassVar[str] = "a finite number"
     whole_word: ClassVar[str] = "an integer"
+    between: ClassVar[str] = " from {} to {}"
+    flag_word: ClassVar[str] = "True or False"
+    none_word: ClassVar[str] = "None or "
 
     def __init__(
         self,
@@ -121,7 +125,8 @@ class Problems:
 
     def unknown(self, at: At, what: str, name: object, known: Iterable[str]) -> None:
         """Note a name that nothing has, with the nearest one that something has."""
-        self.add(at, f'unknown {what} "{named(name)}"{suggestion(named(name), known)}')
+        name = name if isinstance(name, str) else shown(name)
+        self.add(at, f"unknown {what} {quoted(name)}{suggestion(name, known)}")
 
     def attempt(self, at: At, read: Callable[[], T]) -> T | None:
         """What ``read`` returns, or None when it refuses; its problems are noted, with their path.
@@ -199,7 +204,7 @@ class Problems:
             return number
         word = self.number_word if most is None and below is None else "a number"
         expected = f"{word}{_range(least, most, above, below)}"
-        self.expected(at, _or_none(expected, optional), value)
+        self.expected(at, self._or_none(expected, optional), value)
         return math.nan
 
     def unit(self, at: At, value: object, *, optional: bool = False) -> float | None:
@@ -227,9 +232,9 @@ class Problems:
         number = whole_number(value)
         if number is not None and number >= least and (most is None or number <= most):
             return number
-        range_ = f" ≥ {least:,}" if most is None else f" from {least:,} to {most:,}"
-        expected = f"{self.whole_word}{range_}"
-        self.expected(at, _or_none(expected, optional), value)
+        span = self.between.format(f"{least:,}", f"{most:,}") if most is not None else None
+        expected = f"{self.whole_word}{span or f' ≥ {least:,}'}"
+        self.expected(at, self._or_none(expected, optional), value)
         return least
 
     @overload
@@ -294,16 +299,18 @@ class Problems:
         words = tuple(choices)
         near = nearest_name(value, words) if isinstance(value, str) else None
         hint = f': did you mean "{near}"?' if near else ""
-        expected = f"one of {', '.join(words)}" if len(words) > 2 else " or ".join(
-            f'"{word}"' for word in words)  # fmt: skip
-        got = shown(value)  # a word of a few letters, or a type
-        self.add(at, f"expected {_or_none(expected, optional)}, got {got}{hint}")
+        expected = self._or_none(self.one_of(words), optional)
+        self.add(at, f"expected {expected}, got {shown(value)}{hint}")
         return words[0]
+
+    def one_of(self, words: Sequence[str]) -> str:
+        """What a choice of these words is called."""
+        return f"one of {', '.join(words)}"
 
     def flag(self, at: At, value: object, *, optional: bool = False) -> bool:
         """A yes or no; False when it is none (or None, where that is fine)."""
         if not isinstance(value, bool) and not (optional and value is None):
-            self.add(at, f"expected True or False, got {type(value).__name__}")
+            self.expected(at, self.flag_word, value)
         return value is True
 
     @overload
@@ -353,7 +360,7 @@ class Problems:
             return None
         seconds = value.total_seconds() if isinstance(value, timedelta) else real_number(value)
         if seconds is None or not abs(seconds) < timedelta.max.total_seconds():
-            kinds = _or_none("a timedelta or seconds", optional)
+            kinds = self._or_none("a timedelta or seconds", optional)
             self.add(at, f"expected {kinds}, got {type(value).__name__}")
         elif seconds < 0 or (positive and seconds == 0):
             least = "above 0" if positive else "that is not negative"
@@ -450,7 +457,8 @@ class Problems:
         known = tuple(known)
         for key in table:
             if key not in known:
-                self.add(_deeper(at, named(key)), f"unknown {what}{suggestion(named(key), known)}")
+                name = key if isinstance(key, str) and isinstance(at, tuple) else named(key)
+                self.add(_deeper(at, name), f"unknown {what}{suggestion(named(key), known)}")
 
     def fields(
         self,
@@ -480,6 +488,9 @@ class Problems:
             if name in table
         }
 
+    def _or_none(self, expected: str, optional: bool) -> str:
+        return f"{self.none_word}{expected}" if optional else expected
+
     def _joined(self, at: str) -> str:
         where = self._where
         if not where or not at:
@@ -492,10 +503,6 @@ def _deeper(at: At, name: str) -> At:
     if isinstance(at, str):
         return f"{at}.{dotted((name,))}" if at else dotted((name,))
     return (*at, name)
-
-
-def _or_none(expected: str, optional: bool) -> str:
-    return f"None or {expected}" if optional else expected
 
 
 def _range(

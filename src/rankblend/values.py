@@ -16,6 +16,7 @@ __all__ = [
     "is_text",
     "kind_or_number",
     "named",
+    "quoted",
     "real_number",
     "shown",
     "type_name",
@@ -111,6 +112,12 @@ def named(key: object) -> str:
     return key[:40] if isinstance(key, str) else shown(key)
 
 
+def quoted(text: str) -> str:
+    """A text in quotes, as TOML and JSON write it, cut short."""
+    text = json.dumps(text, ensure_ascii=False)
+    return text if len(text) <= 40 else f'{text[:36]}…"'
+
+
 def dotted(path: Sequence[str | int]) -> str:
     """A path as it would be written: ``signals."odd name".curve[1]``."""
     text = ""
@@ -118,9 +125,7 @@ def dotted(path: Sequence[str | int]) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
             continue
-        plain = part.replace("-", "_").isidentifier() or part.isdigit()
-        if not plain:
-            part = json.dumps(part, ensure_ascii=False)
-            part = part if len(part) <= 40 else f'{part[:36]}…"'
+        if not (part.replace("-", "_").isidentifier() or part.isdigit()):
+            part = quoted(part)
         text += f".{part}" if text else part
     return text

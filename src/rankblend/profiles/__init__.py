@@ -18,8 +18,7 @@ from rankblend.profiles._recipe import (
     reachable,
 )
 from rankblend.profiles._registry import PLUGIN_GROUP, load_profile, profile_names, read_profile
-from rankblend.profiles._tree import Row, plain_profile
-from rankblend.profiles._write import dump_profile
+from rankblend.profiles._tree import Row, dump_profile, plain_profile
 
 __all__ = [
     "PLUGIN_GROUP",

@@ -15,9 +15,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from attrs import astuple
+
 from rankblend.canonical import canonical_hash
-from rankblend.profiles._recipe import SignalRecipe, reachable
-from rankblend.relevance import Evidence, Node, node_inputs, plain_missing
+from rankblend.profiles._recipe import SignalRecipe
+from rankblend.relevance import Evidence, Node, plain_missing
 
 if TYPE_CHECKING:
     from rankblend.profiles._profile import RankingProfile
@@ -37,21 +39,14 @@ def signal_schema_hash(profile: RankingProfile) -> str:
 
 def canonical_recipe(profile: RankingProfile) -> dict[str, Any]:
     """What is hashed, as JSON values."""
-    roots = [
-        name
-        for node in (profile.score, profile.rerank)
-        if node is not None
-        for name in node_inputs(node)
-    ]
-    nodes = reachable(roots, nodes=profile.nodes, signals=profile.signals)[0]
+    nodes = profile.nodes_needed
     signals = profile.signals_needed
     kinds = [
         kind for name in signals for kind in profile.kinds(name) if profile.signals[name].evidence
     ]
-    scope, select = profile.scope, profile.select
     return {
         "format": FORMAT,
-        "pool": [profile.pool.size, profile.pool.max],
+        "pool": list(astuple(profile.pool)),
         "evidence": {kind.name: _evidence(kind) for kind in kinds},
         "signals": {name: _signal(profile.signals[name]) for name in signals},
         "nodes": {name: _node(profile.nodes[name]) for name in nodes},
@@ -59,15 +54,10 @@ def canonical_recipe(profile: RankingProfile) -> dict[str, Any]:
         "rerank": None if profile.rerank is None else _node(profile.rerank),
         "reranking": profile.reranking,
         "min_score": profile.floors.min_score,
-        "floors": {name: [it.min, it.absent] for name, it in profile.floors.signals.items()},
-        "scope": [scope.mode.value, scope.half_life_levels, scope.floor],
+        "floors": {name: list(astuple(it)) for name, it in profile.floors.signals.items()},
+        "scope": list(astuple(profile.scope)),
         "ties": list(profile.ties),
-        "select": [
-            select.top,
-            select.max_tokens,
-            select.duplicate_penalty,
-            select.diversity,
-        ],
+        "select": list(astuple(profile.select)),
     }
 
 

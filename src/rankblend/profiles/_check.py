@@ -8,16 +8,15 @@ Loading a profile and constructing one in Python go through the same checks.
 
 from __future__ import annotations
 
-import unicodedata
+import math
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-from rankblend.profiles._problems import Path, Problems, dotted, shown
+from rankblend.profiles._problems import Path, ProfileProblems, check_rules, toml_shown
 from rankblend.profiles._recipe import (
-    MERGE_RULES,
     Floor,
     Floors,
     Pool,
-    Recipe,
     Select,
     SignalRecipe,
     depth_of,
@@ -36,6 +35,10 @@ from rankblend.relevance import (
     lookup_evidence,
     node_inputs,
 )
+from rankblend.values import dotted
+
+if TYPE_CHECKING:
+    from rankblend.profiles._profile import RankingProfile
 
 
 def relative_signals(signals: Mapping[str, SignalRecipe]) -> frozenset[str]:
@@ -68,11 +71,8 @@ def relative_part(root: Node, nodes: Mapping[str, Node], relative: Collection[st
     return None
 
 
-RERANKING = ("baseline", "relevance")
 SUM_TOLERANCE = 1e-9
 MAX_NESTING = 32
-MAX_NAME = 100
-_MOST = 1_000_000
 _PARTS: Mapping[str, type] = {
     "score": Node, "pool": Pool, "floors": Floors, "scope": ScopeBlend, "select": Select,
 }  # fmt: skip
@@ -84,7 +84,7 @@ def find_evidence(name: str, declared: Mapping[str, Evidence]) -> Evidence | Non
     return declared.get(name.rpartition(".")[2]) or lookup_evidence(name)
 
 
-def check_types(recipe: Recipe, problems: Problems) -> None:
+def check_types(recipe: RankingProfile, problems: ProfileProblems) -> None:
     """Note every part of another type, as only Python can write it; the rest is then unreadable."""
 
     def expect(path: Path, value: object, kind: type) -> None:
@@ -112,7 +112,7 @@ def check_types(recipe: Recipe, problems: Problems) -> None:
 
 
 def check_recipe(
-    recipe: Recipe, problems: Problems, *, broken: Collection[Path] = frozenset()
+    recipe: RankingProfile, problems: ProfileProblems, *, broken: Collection[Path] = frozenset()
 ) -> None:
     """Note everything wrong with a recipe.
 
@@ -122,8 +122,7 @@ def check_recipe(
         broken: Where tables stood that could not be read: their names are defined, and what is
             wrong with them is already noted.
     """
-    _texts(recipe, problems)
-    _numbers(recipe, problems)
+    _values(recipe, problems)
     _evidence(recipe, problems)
     _signals(recipe, problems, broken)
     _nodes(recipe, problems, broken)
@@ -138,55 +137,37 @@ def _broken_in(section: str, broken: Collection[Path]) -> set[str]:
     return {path[1] for path in broken if path[0] == section and len(path) > 1}
 
 
-def _texts(recipe: Recipe, problems: Problems) -> None:
-    texts: dict[Path, object] = {("name",): recipe.name, ("source",): recipe.source}
-    for path, value in texts.items():
-        if not isinstance(value, str):
-            problems.expected(path, "text", value)
-        elif any(unicodedata.category(char) == "Cs" for char in value):
-            problems.add(path, "lone surrogates are no text")
-        elif path == ("name",) and not (
-            value.strip() and len(value) <= MAX_NAME and value.isprintable()
-        ):
-            problems.expected(path, f"1 to {MAX_NAME} printable characters", value)
+def _values(recipe: RankingProfile, problems: ProfileProblems) -> None:
+    """The rules of single values, and of the size of the pool below its greatest number."""
+    check_rules(problems, (), recipe)
+    pool, here = recipe.pool, problems.at()
+    check_rules(here, ("pool",), pool)
+    if here.clean and pool.size > pool.max:
+        problems.add(("pool", "max"), f"expected at least pool.size = {pool.size}, got {pool.max}")
+    check_rules(problems, ("select",), recipe.select)
 
 
-def _numbers(recipe: Recipe, problems: Problems) -> None:
-    size = problems.whole(("pool", "size"), recipe.pool.size, low=1, high=_MOST)
-    most = problems.whole(("pool", "max"), recipe.pool.max, low=1, high=_MOST)
-    if size is not None and most is not None and size > most:
-        problems.add(("pool", "max"), f"expected at least pool.size = {size}, got {most}")
-    select = recipe.select
-    if select.top is not None:
-        problems.whole(("select", "top"), select.top, low=0, high=_MOST)
-    if select.max_tokens is not None:
-        problems.whole(("select", "max_tokens"), select.max_tokens, low=0)
-    for key in ("duplicate_penalty", "diversity"):
-        problems.number(("select", key), getattr(select, key), low=0.0, high=1.0)
-    problems.choice(("reranking",), recipe.reranking, RERANKING)
-
-
-def _evidence(recipe: Recipe, problems: Problems) -> None:
+def _evidence(recipe: RankingProfile, problems: ProfileProblems) -> None:
     for name, evidence in recipe.evidence.items():
         known = EVIDENCE.get(name)
         if evidence.name != name:
-            problems.add(("evidence", name), f"declares evidence named {shown(evidence.name)}")
+            problems.add(("evidence", name), f"declares evidence named {toml_shown(evidence.name)}")
         elif known is not None and known != evidence:
             problems.add(
                 ("evidence", name), "is registered with another unit or range; choose another name"
             )
 
 
-def _signals(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> None:
+def _signals(recipe: RankingProfile, problems: ProfileProblems, broken: Collection[Path]) -> None:
     known = {*recipe.signals, *_broken_in("signals", broken)}
     unread = _broken_in("evidence", broken)
     vocabulary = [*EVIDENCE, *recipe.evidence, *unread]
     for name, signal in recipe.signals.items():
         path = ("signals", name)
-        problems.identifier(path, "signal", name)
+        problems.identifier(path, name, "signal")
         if name == "min_score":
             problems.add(path, "is what [floors] calls the least score; choose another name")
-        problems.choice((*path, "merge"), signal.merge, MERGE_RULES)
+        check_rules(problems, path, signal)
         for part in signal.of:
             if part not in known:
                 problems.undefined((*path, "curve"), "signal", part, known)
@@ -216,7 +197,7 @@ def _signals(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> No
         problems.add(("signals", circle[0]), f"is made of itself: {' → '.join(circle)}")
 
 
-def _nodes(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> None:
+def _nodes(recipe: RankingProfile, problems: ProfileProblems, broken: Collection[Path]) -> None:
     signals = {*recipe.signals, *_broken_in("signals", broken)}
     nodes = {*recipe.nodes, *_broken_in("nodes", broken)}
     for path, node in _all_nodes(recipe):
@@ -225,7 +206,7 @@ def _nodes(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> None
                 where = _input_path(path, name, node, problems)
                 problems.undefined(where, "signal or node", name, signals | nodes)
     for name in recipe.nodes:
-        problems.identifier(("nodes", name), "node", name)
+        problems.identifier(("nodes", name), name, "node")
         if name in signals:
             problems.add(("nodes", name), "is the name of a signal as well; rename one of them")
     edges = {name: node_inputs(node) for name, node in recipe.nodes.items()}
@@ -237,7 +218,7 @@ def _nodes(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> None
     named = {dotted(path): node for path, node in _all_nodes(recipe) if path not in broken}
     for name, expected in recipe.must_sum_to.items():
         promise: Path = (*name.split("."), "weights_must_sum_to")
-        if problems.number(promise, expected, low=0.0) is None or name not in named:
+        if math.isnan(problems.number(promise, expected, least=0.0)) or name not in named:
             continue
         total = sum(weight for _, weight in named[name].weights)
         if not abs(total - expected) <= SUM_TOLERANCE:
@@ -250,21 +231,21 @@ def _nodes(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> None
         )
 
 
-def _input_path(path: Path, name: str, node: Node, problems: Problems) -> Path:
+def _input_path(path: Path, name: str, node: Node, problems: ProfileProblems) -> Path:
     if name not in dict(node.weights):
         return (*path, "members")
     of = (*path, "of")
     return of if problems.written(of) else (*path, "weights", name)
 
 
-def _all_nodes(recipe: Recipe) -> list[tuple[Path, Node]]:
+def _all_nodes(recipe: RankingProfile) -> list[tuple[Path, Node]]:
     found: list[tuple[Path, Node]] = [
         (("nodes", name), node) for name, node in recipe.nodes.items()
     ]
     return [*_roots(recipe), *found]
 
 
-def _roots(recipe: Recipe) -> list[tuple[Path, Node]]:
+def _roots(recipe: RankingProfile) -> list[tuple[Path, Node]]:
     found: list[tuple[Path, Node | None]] = [
         (("score",), recipe.score),
         (("rerank",), recipe.rerank),
@@ -272,21 +253,20 @@ def _roots(recipe: Recipe) -> list[tuple[Path, Node]]:
     return [(path, node) for path, node in found if node is not None]
 
 
-def _floors(recipe: Recipe, problems: Problems, broken: Collection[Path]) -> None:
+def _floors(recipe: RankingProfile, problems: ProfileProblems, broken: Collection[Path]) -> None:
     """A floor means the same for every query only on what does not depend on the pool."""
     floors, unknown = recipe.floors, _broken_in("signals", broken)
     relative = relative_signals(recipe.signals)
     for name, floor in floors.signals.items():
         path = ("floors", name)
-        problems.number((*path, "min"), floor.min, low=0.0, high=1.0)
-        problems.choice((*path, "absent"), floor.absent, ("pass", "drop"))
+        check_rules(problems, path, floor)
         if name in relative:
             problems.add(path, "the signal is relative to the pool, so a floor on it means nothing")
         elif name not in recipe.signals and name not in unknown:
             problems.undefined(path, "signal", name, {*recipe.signals, *unknown})
+    check_rules(problems, ("floors",), floors)
     if floors.min_score is None:
         return
-    problems.number(("floors", "min_score"), floors.min_score, low=0.0, high=1.0)
     for root, node in _roots(recipe):
         cause = relative_part(node, recipe.nodes, relative)
         if cause is not None:

@@ -10,7 +10,8 @@ from attrs import frozen
 
 from rankblend.errors import ProfileError
 from rankblend.files import note
-from rankblend.profiles._problems import Path, dotted
+from rankblend.profiles._problems import Path
+from rankblend.values import dotted
 
 MAX_BYTES = 1_000_000
 # signals.x.curve.[step].smoothed_rate.prior_weight is 6 deep; the rest is room for plug-in curves.

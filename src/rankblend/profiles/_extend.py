@@ -18,7 +18,8 @@ from attrs import field, frozen
 from rankblend.canonical import canonical_json
 from rankblend.errors import ProfileError, RankblendError
 from rankblend.profiles._documents import Document
-from rankblend.profiles._problems import Path, Problems, dotted, shown
+from rankblend.profiles._problems import Path, ProfileProblems
+from rankblend.values import dotted, quoted
 
 MAX_ANCESTRY = 32
 # These describe one document and are never inherited.
@@ -55,7 +56,7 @@ class _Walk:
     """The state of one merge: how to find documents, what is being and what has been resolved."""
 
     find: Callable[[str, Document], Document]
-    problems: Problems
+    problems: ProfileProblems
     done: dict[str, dict[Path, Element]] = field(factory=dict)
     lost: list[str] = field(factory=list)
 
@@ -65,7 +66,7 @@ class _Walk:
 
 
 def merge_documents(
-    document: Document, *, find: Callable[[str, Document], Document], problems: Problems
+    document: Document, *, find: Callable[[str, Document], Document], problems: ProfileProblems
 ) -> Merged:
     """Join a document with everything it extends, directly or through others.
 
@@ -116,7 +117,7 @@ def _parents(document: Document, walk: _Walk, line: tuple[Document, ...]) -> lis
             parent = walk.find(name, document)
         except ProfileError as error:
             for problem in error.problems:
-                walk.note(document, ("extends",), f"{shown(name)}: {problem}")
+                walk.note(document, ("extends",), f"{quoted(name)}: {problem}")
         except RankblendError as error:
             walk.note(document, ("extends",), str(error))
         else:
@@ -159,7 +160,7 @@ def _without(
 ) -> dict[Path, Element]:
     for name in walk.problems.names(("without",), document.tables.get("without", [])):
         if not walk.lost and not any(_below(path, name) for path in inherited):
-            walk.note(document, ("without",), f"nothing is inherited at {shown(name)}")
+            walk.note(document, ("without",), f"nothing is inherited at {quoted(name)}")
     return {path: it for path, it in inherited.items() if not _dropped(path, document)}
 
 

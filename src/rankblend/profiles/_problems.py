@@ -1,28 +1,39 @@
-"""Collecting everything that is wrong with a profile, each problem with its path."""
+"""What is wrong with a profile: the checks of all input, in the words of a TOML file."""
 
 from __future__ import annotations
 
 import datetime
-import json
-import math
-import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
-from rankblend.errors import ProfileError, nearest_name
-from rankblend.relevance import is_identifier
+from attrs import fields
+
+from rankblend.checks import At, Problems, Rule
+from rankblend.errors import ProfileError
+from rankblend.values import dotted, quoted, shown
 
 Path = tuple[str, ...]
 """Where a value stands, e.g. ``("score", "weights", "cue")``."""
+T = TypeVar("T")
 
 
-class Problems:
-    """The problems found so far in one profile, in the order they were found.
+class ProfileProblems(Problems):
+    """The problems found so far in one profile; the same line twice is one problem.
 
     Args:
         profile: Name or path of the profile, for the error.
         origins: Where inherited values were written; a problem with one of them says so, because
             the file to correct is then another one.
+        lines: What was found before.
+        incomplete: A parent could not be read, so that what is lacking may have been there.
     """
+
+    number_word = "a number"
+    whole_word = "a whole number"
+    between = " in [{}, {}]"
+    flag_word = "true or false"
+    none_word = ""  # TOML has no null
 
     def __init__(
         self,
@@ -32,193 +43,88 @@ class Problems:
         lines: Iterable[str] = (),
         incomplete: bool = False,
     ) -> None:
+        super().__init__(partial(ProfileError, profile), show=toml_shown)
         self.profile = profile
-        self.lines: list[str] = list(lines)
-        self.incomplete = incomplete
+        self.lines += lines
         self._origins = origins or {}
+        self._incomplete = incomplete
 
-    def add(self, path: Path, message: str) -> None:
-        """Note ``path: message``; the same line twice is one problem."""
-        self._note(f"{dotted(path)}: {message}" if path else message, self._origins.get(path))
+    def add(self, at: At, message: str) -> None:
+        path = (at,) if isinstance(at, str) else at
+        self._note(f"{dotted(path)}: {message}" if path else message, path)
 
-    def expected(self, path: Path, expected: str, got: object) -> None:
-        """Note what should have stood at ``path`` and what does."""
-        self.add(path, f"expected {expected}, got {shown(got)}")
+    def extend(self, at: At, lines: Iterable[str]) -> None:
+        path = (at,) if isinstance(at, str) else at
+        for line in lines:
+            way = line.partition(":")[0].partition("[")[0].split(".")
+            self._note(f"{dotted(path)}.{line}", (*path, *way), least=len(path))
+
+    def one_of(self, words: Sequence[str]) -> str:
+        return " or ".join(f'"{word}"' for word in words)
+
+    def lacking(self, path: Path, message: str) -> None:
+        """As `add`, for what a parent may have brought."""
+        if not self._incomplete:
+            self.add(path, message)
+
+    def undefined(self, path: Path, what: str, name: str, known: Iterable[str]) -> None:
+        """As `unknown`, for a name that this profile should have defined."""
+        if not self._incomplete:
+            self.unknown(path, what, name, known)
 
     def written(self, path: Path) -> bool:
         """Whether some document wrote an element at this path."""
         return path in self._origins
 
-    def lacking(self, path: Path, message: str) -> None:
-        """As ``add``, for what a parent may have brought."""
-        if not self.incomplete:
-            self.add(path, message)
-
-    def undefined(self, path: Path, what: str, name: str, known: Iterable[str]) -> None:
-        """As ``unknown``, for a name that this profile should have defined."""
-        if not self.incomplete:
-            self.unknown(path, what, name, known)
-
-    def take(self, path: Path, lines: Iterable[str]) -> None:
-        """Note lines that somebody else found about the element at ``path``, with their paths."""
-        for line in lines:
-            self._note(line, self._origins.get(path))
-
-    def unknown(self, path: Path, what: str, name: str, known: Iterable[str]) -> None:
-        """Note a name that nothing has, with the nearest one that something has."""
-        self.add(path, f"unknown {what} {shown(name)}{_hint(name, known)}")
-
-    def keys(self, path: Path, table: Mapping[str, object], known: Iterable[str]) -> None:
-        """Refuse every key of ``table`` that has no meaning there."""
-        known = tuple(known)
-        for key in table:
-            if key not in known:
-                self.add((*path, key), f"unknown key{_hint(key, known)}")
-
-    def number(
-        self,
-        path: Path,
-        value: object,
-        *,
-        low: float = -math.inf,
-        high: float = math.inf,
-    ) -> float | None:
-        """The value as a float, or None when it is no finite number in the range (noted).
-
-        Args:
-            path: Where it stands.
-            value: What stands there; a bool is not a number.
-            low: Least value allowed, infinite for none.
-            high: Greatest value allowed, infinite for none.
-        """
-        number = _as_float(value)
-        if number is not None and low <= number <= high:
-            return number
-        self.expected(path, f"a number{_range(low, high)}", value)
-        return None
-
-    def whole(self, path: Path, value: object, *, low: int, high: int | None = None) -> int | None:
-        """The value as an int, or None when it is no whole number in the range (noted)."""
-        if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-            number = int(value)
-            if low <= number and (high is None or number <= high):
-                return number
-        self.expected(
-            path, f"a whole number{_range(low, math.inf if high is None else high)}", value
-        )
-        return None
-
-    def choice(self, path: Path, value: object, choices: Iterable[str]) -> str | None:
-        """The value when it is one of a few words, else None (noted)."""
-        choices = tuple(choices)
-        if isinstance(value, str) and value in choices:
-            return value
-        options = " or ".join(f'"{choice}"' for choice in choices)
-        self.expected(path, options, value)
-        return None
-
-    def table(self, path: Path, value: object) -> Mapping[str, object]:
-        """The value when it is a table, else an empty one (noted unless it is missing)."""
-        if isinstance(value, Mapping):
-            return value
-        if value is not None:
-            self.expected(path, "a table", value)
-        return {}
-
-    def names(self, path: Path, value: object) -> tuple[str, ...]:
-        """The value as distinct names, or what of it can be used (the rest noted)."""
-        if not isinstance(value, (list, tuple)):
-            self.expected(path, "a list of names", value)
-            return ()
-        found: dict[str, None] = {}
-        for position, name in enumerate(value):
-            if not isinstance(name, str):
-                self.expected((*path, str(position)), "a name", name)
-            elif name in found:
-                self.add(path, f"{shown(name)} is listed twice")
-            else:
-                found[name] = None
-        return tuple(found)
-
-    def identifier(self, path: Path, what: str, name: str) -> bool:
-        """Whether ``name`` may be given to something (noted when not)."""
-        if is_identifier(name):
-            return True
-        self.add(path, f"{what} names are ASCII letters, digits and _, and start with no digit")
-        return False
-
-    def _note(self, line: str, origin: str | None) -> None:
-        line = line if origin in (None, self.profile) else f"{line} (from {origin})"
+    def _note(self, line: str, path: tuple[str | int, ...], least: int | None = None) -> None:
+        """Note a line about what was written at a path, or at the nearest above it."""
+        origins: Mapping[Any, str] = self._origins
+        lengths = range(len(path), (len(path) if least is None else least) - 1, -1)
+        found = (origins.get(path[:length]) for length in lengths)
+        origin = next((each for each in found if each is not None), self.profile)
+        line = line if origin == self.profile else f"{line} (from {origin})"
         if line not in self.lines:
             self.lines.append(line)
 
-    def raise_if_any(self) -> None:
-        """End here when something was found.
 
-        Raises:
-            ProfileError: With every line noted.
-        """
-        if self.lines:
-            raise ProfileError(self.profile, self.lines)
-
-
-def dotted(path: Path) -> str:
-    """The path as it would be written in the file: ``signals."odd name".curve``."""
-    return ".".join(
-        part if part.replace("-", "_").isidentifier() or part.isdigit() else shown(part)
-        for part in path
-    )
-
-
-def shown(value: object) -> str:
+def toml_shown(value: object) -> str:
     """A short rendering of a refused value, as TOML would write it."""
     if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= 40 else f'{text[:36]}…"'
-    if value is None:
-        return "nothing"
+        return quoted(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "a table"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    if isinstance(value, (datetime.date, datetime.time)):
-        return "a date or time"
-    if isinstance(value, int):
-        # The decimal digits of a huge integer take quadratic time, and Python refuses beyond 4,300.
-        return repr(value) if value.bit_length() <= 64 else "an integer beyond 64 bits"
-    if isinstance(value, float):
-        return repr(float(value))
-    return type(value).__name__
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "an integer beyond 64 bits"  # whose digits take quadratic time
+    kinds: tuple[tuple[Any, str], ...] = (
+        (type(None), "nothing"),
+        (Mapping, "a table"),
+        ((list, tuple), "a list"),
+        ((datetime.date, datetime.time), "a date or time"),
+    )
+    return next((words for kind, words in kinds if isinstance(value, kind)), shown(value))
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    known = sorted(known)
-    nearest = nearest_name(name, known)
-    if nearest is not None:
-        return f': did you mean "{nearest}"?'
-    listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-    return f"; known: {listed}" if known else ""
+def must(check: Callable[..., Any], **limits: Any) -> dict[str, Any]:
+    """The metadata of an attribute with the check that its value must pass."""
+    return {"rule": partial(check, **limits)}
 
 
-def _range(low: float, high: float) -> str:
-    if math.isfinite(low) and math.isfinite(high):
-        return f" in [{_plain(low)}, {_plain(high)}]"
-    if math.isfinite(low):
-        return f" ≥ {_plain(low)}"
-    return ""
+def rules_of(kind: type[Any]) -> dict[str, Rule]:
+    """By name the checks of the attributes that were declared with one."""
+    return {each.name: each.metadata["rule"] for each in fields(kind) if "rule" in each.metadata}
 
 
-def _plain(bound: float) -> str:
-    return f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}"
+def check_rules(problems: Problems, path: Path, value: object) -> None:
+    """Note every attribute of a value that breaks its rule; NumPy's numbers become Python's."""
+    for name, rule in rules_of(type(value)).items():
+        given, here = getattr(value, name), problems.at()
+        read = rule(here, (*path, name), given)
+        if here.clean and not (given is None or isinstance(given, int | float | str)):
+            object.__setattr__(value, name, read)  # an equal value in the form that is worked with
 
 
-def _as_float(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return None
-    try:
-        number = float(value)
-    except (OverflowError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
+def section(problems: Problems, path: Path, table: object, kind: type[T]) -> T:
+    """A value of a class from the table of its attributes; only what they are called is checked."""
+    found, names = problems.table(path, table), rules_of(kind)
+    problems.keys(path, found, names)
+    return kind(**{name: found[name] for name in names if name in found})

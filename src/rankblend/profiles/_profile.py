@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property, partial
 from typing import Any
 
-from attrs import evolve, field, fields, frozen
+from attrs import Factory, evolve, field, fields, frozen
 
-from rankblend.errors import InvalidArgumentError
+from rankblend.caches import Lru
+from rankblend.checks import At, Problems
 from rankblend.profiles._canonical import recipe_hash
 from rankblend.profiles._check import check_recipe, check_types, find_evidence, relative_signals
-from rankblend.profiles._problems import Problems
+from rankblend.profiles._problems import Path, ProfileProblems, must
 from rankblend.profiles._recipe import (
     Floors,
     Pool,
@@ -23,64 +24,28 @@ from rankblend.profiles._recipe import (
     read_only,
 )
 from rankblend.profiles._tree import Row, describe_profile
-from rankblend.relevance import Evidence, Node, ScopeBlend, node_inputs, real_number, shown
-
-Path = tuple[str, ...]
-
-
-@frozen
-class Reweighted:
-    """Nodes with other weights, and where each changed value stands.
-
-    Args:
-        score: The score.
-        nodes: All nodes by name.
-        changed: Paths of the values given, e.g. ``score.weights.cue``.
-    """
-
-    score: Node
-    nodes: Mapping[str, Node]
-    changed: tuple[str, ...]
-
-
-def reweigh(
-    score: Node, nodes: Mapping[str, Node], weights: Mapping[str, float], problems: Problems
-) -> Reweighted:
-    """Change weights by name: ``cue`` of the score, ``words.keyword`` of the node ``words``.
-
-    Raises:
-        ProfileError: All problems: names that nothing has, with the nearest one; invalid weights.
-    """
-    held = {"": dict(score.weights), **{name: dict(node.weights) for name, node in nodes.items()}}
-    known = [f"{node}.{each}".lstrip(".") for node, inputs in held.items() for each in inputs]
-    changed: dict[str, Path] = {}
-    named: Iterable[tuple[object, object]] = weights.items()
-    for name, value in named:
-        given = str(name) if isinstance(name, str) else shown(name)
-        node, _, entry = given.rpartition(".")
-        path: Path = ("nodes", node, "weights", entry) if node else ("score", "weights", entry)
-        if entry not in held.get(node, {}):
-            problems.unknown(path, "input", given, known)
-        else:
-            held[node][entry] = problems.number(path, value, low=0.0) or 0.0
-            changed[node] = path[:-2]
-    problems.raise_if_any()
-    made = {"": score, **nodes}
-    for node, where in changed.items():
-        try:
-            made[node] = evolve(made[node], weights=held[node])
-        except InvalidArgumentError as error:
-            prefix = ".".join(where)
-            problems.take(where, [f"{prefix}.{line}" for line in error.problems])
-    problems.raise_if_any()
-    paths = [
-        ".".join((*changed[node], "weights", entry))
-        for node, _, entry in (str(name).rpartition(".") for name in weights)
-    ]
-    return Reweighted(made.pop(""), made, tuple(paths))
-
+from rankblend.relevance import Evidence, Node, ScopeBlend, node_inputs
+from rankblend.values import dotted, is_text, real_number, shown
 
 MOST_REWEIGHTED = 64
+MAX_NAME = 100
+
+
+def _read_text(problems: Problems, at: At, value: object) -> str:
+    if not isinstance(value, str):
+        problems.expected(at, "text", value)
+    elif not is_text(value):
+        problems.add(at, "lone surrogates are no text")
+    else:
+        return value
+    return ""
+
+
+def _read_name(problems: Problems, at: At, value: object) -> str:
+    name = _read_text(problems, at, value)
+    if is_text(value) and not (name.strip() and len(name) <= MAX_NAME and name.isprintable()):
+        problems.expected(at, f"1 to {MAX_NAME} printable characters", value)
+    return name
 
 
 @frozen(slots=False, unsafe_hash=False)
@@ -115,15 +80,19 @@ class RankingProfile:
     is the same whatever they are called, and ``hash(profile)`` follows it.
     """
 
-    name: str
+    name: str = field(metadata=must(_read_name))
     score: Node
-    source: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True, metadata=must(_read_text))
     pool: Pool = field(factory=Pool, kw_only=True)
     signals: Mapping[str, SignalRecipe] = field(factory=dict, kw_only=True)
     evidence: Mapping[str, Evidence] = field(factory=dict, kw_only=True, converter=read_only)
     nodes: Mapping[str, Node] = field(factory=dict, kw_only=True, converter=read_only)
     rerank: Node | None = field(default=None, kw_only=True)
-    reranking: str = field(default="baseline", kw_only=True)
+    reranking: str = field(
+        default="baseline",
+        kw_only=True,
+        metadata=must(Problems.choice, choices=("baseline", "relevance")),
+    )
     floors: Floors = field(factory=Floors, kw_only=True)
     scope: ScopeBlend = field(factory=ScopeBlend, kw_only=True)
     ties: tuple[str, ...] = field(default=(), kw_only=True, converter=as_tuple)
@@ -133,10 +102,36 @@ class RankingProfile:
 
     def __attrs_post_init__(self) -> None:
         name: object = self.name
-        problems = Problems(name if isinstance(name, str) else "profile")
+        problems = ProfileProblems(name if isinstance(name, str) else "profile")
         check_types(self, problems)
         problems.raise_if_any()
-        check_recipe(self, problems)
+        self._settle(problems)
+
+    @classmethod
+    def read(
+        cls, parts: Mapping[str, Any], problems: ProfileProblems, broken: Collection[Path]
+    ) -> RankingProfile:
+        """A profile from parts of the right types; ``score`` may be missing where it was broken.
+
+        Args:
+            parts: By name of an argument.
+            problems: What was found before; raised together with what is found now.
+            broken: Where parts stood that could not be read.
+
+        Raises:
+            ProfileError: Everything that is wrong.
+        """
+        made = object.__new__(cls)
+        for each in fields(cls):
+            default: Any = each.default
+            made_of = default.factory() if isinstance(default, Factory) else default  # type: ignore[arg-type]
+            value = parts.get(each.name, made_of)
+            object.__setattr__(made, each.name, each.converter(value) if each.converter else value)
+        made._settle(problems, broken)
+        return made
+
+    def _settle(self, problems: ProfileProblems, broken: Collection[Path] = ()) -> None:
+        check_recipe(self, problems, broken=broken)
         problems.raise_if_any()
         order = inputs_first({name: recipe.of for name, recipe in self.signals.items()})
         ordered = read_only({name: self.signals[name] for name in order})
@@ -165,35 +160,41 @@ class RankingProfile:
         return {name: recipe.merge for name, recipe in self.signals.items()}
 
     @cached_property
+    def _scored(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The nodes, and the signals, that score or rerank use."""
+        roots = [node for node in (self.score, self.rerank) if node is not None]
+        names = [name for node in roots for name in node_inputs(node)]
+        return reachable(names, nodes=self.nodes, signals=self.signals)
+
+    @cached_property
     def signals_needed(self) -> tuple[str, ...]:
         """The signals that score, rerank, floors or ties use, each after those it is made of."""
-        names = [*self.ties, *self.floors.signals]
-        for node in (self.score, self.rerank):
-            names.extend(node_inputs(node) if node is not None else ())
-        used = reachable(names, nodes=self.nodes, signals=self.signals)[1]
+        named = [*self.ties, *self.floors.signals]
+        used = self._scored[1] | reachable(named, nodes={}, signals=self.signals)[1]
         return tuple(name for name in self.signals if name in used)
 
     @cached_property
     def evidence_needed(self) -> frozenset[str]:
         """The evidence those signals read, as they name it: ``cosine`` or ``store.cosine``."""
-        return frozenset(
-            name for signal in self.signals_needed for name in self.signals[signal].evidence
-        )
+        return self._evidence_of(self.signals_needed)
 
-    @cached_property
+    @property
+    def nodes_needed(self) -> frozenset[str]:
+        """The nodes that score or rerank use."""
+        return self._scored[0]
+
+    @property
     def signals_scored(self) -> frozenset[str]:
         """The signals that score or rerank use; without those that only decide ties or floors."""
-        names: list[str] = []
-        for node in (self.score, self.rerank):
-            names.extend(node_inputs(node) if node is not None else ())
-        return reachable(names, nodes=self.nodes, signals=self.signals)[1]
+        return self._scored[1]
 
     @cached_property
     def evidence_scored(self) -> frozenset[str]:
         """The evidence those signals read."""
-        return frozenset(
-            name for signal in self.signals_scored for name in self.signals[signal].evidence
-        )
+        return self._evidence_of(self.signals_scored)
+
+    def _evidence_of(self, signals: Iterable[str]) -> frozenset[str]:
+        return frozenset(name for signal in signals for name in self.signals[signal].evidence)
 
     def is_relevance(self, signal: str) -> bool:
         """Whether a signal speaks about the match with the query, not about the memory alone."""
@@ -228,35 +229,47 @@ class RankingProfile:
             ProfileError: All problems: an input that is not there, an invalid weight, a promised
                 sum that is not met.
         """
-        problems = Problems(self.name)
+        problems = ProfileProblems(self.name)
         if not isinstance(weights, Mapping):
             problems.expected(("score", "weights"), "a table of weights", weights)
             problems.raise_if_any()
         # A recall may give the same weights every time, and checking and hashing cost a millisecond.
         key = tuple((name, type(value), real_number(value)) for name, value in weights.items())
-        made = self._reweighted.get(key)
-        if made is None:
-            other = reweigh(self.score, self.nodes, weights, problems)
-            origins = self._origins_after(other)
-            made = evolve(self, score=other.score, nodes=other.nodes, origins=origins)
-            if len(self._reweighted) >= MOST_REWEIGHTED:
-                self._reweighted.clear()
-            self._reweighted[key] = made
-        return made
+        return self._reweighted.get(key, partial(self._reweigh, weights, problems))
 
     @cached_property
-    def _reweighted(self) -> dict[object, RankingProfile]:
-        return {}
+    def _reweighted(self) -> Lru[object, RankingProfile]:
+        return Lru(MOST_REWEIGHTED)
 
-    def _origins_after(self, other: Reweighted) -> dict[str, str]:
+    def _reweigh(self, weights: Mapping[Any, object], problems: ProfileProblems) -> RankingProfile:
+        nodes = {"": self.score, **self.nodes}
+        held = {name: dict(node.weights) for name, node in nodes.items()}
+        known = [f"{node}.{each}".lstrip(".") for node, inputs in held.items() for each in inputs]
+        changed: dict[str, Path] = {}
         origins = dict(self.origins)
-        named = {"score": self.score, **{f"nodes.{n}": node for n, node in self.nodes.items()}}
-        for where in {path.rpartition(".weights.")[0] for path in other.changed}:
-            listed = origins.pop(f"{where}.of", None)
+        for name, value in weights.items():
+            given = name if isinstance(name, str) else shown(name)
+            node, _, entry = given.rpartition(".")
+            where: Path = ("nodes", node) if node else ("score",)
+            path = (*where, "weights", entry)
+            if entry not in held.get(node, {}):
+                problems.unknown(path, "input", given, known)
+            else:
+                held[node][entry] = problems.number(path, value, least=0.0)
+                changed[node] = where
+        problems.raise_if_any()
+        for node, where in changed.items():
+            change = partial(evolve, nodes[node], weights=held[node])
+            nodes[node] = problems.attempt(where, change) or nodes[node]
+            listed = origins.pop(dotted((*where, "of")), None)
             if listed is not None:  # a list of inputs becomes a table of weights
-                for name, _ in named[where].weights:
-                    origins.setdefault(f"{where}.weights.{name}", listed)
-        return origins | dict.fromkeys(other.changed, "call")
+                for entry in held[node]:
+                    origins.setdefault(dotted((*where, "weights", entry)), listed)
+        problems.raise_if_any()
+        for name in weights:
+            node, _, entry = str(name).rpartition(".")
+            origins[dotted((*changed[node], "weights", entry))] = "call"
+        return evolve(self, score=nodes.pop(""), nodes=nodes, origins=origins)
 
     def describe(self) -> tuple[Row, ...]:
         """Every value in effect as (path, value, origin), in the order of a profile file."""

@@ -1,53 +1,26 @@
 """The recipe of one signal, and the other parts of a profile.
 
-The profile checks all of its parts at once, so that four mistakes are four lines of one error.
+What may stand in each value is declared with it, once: a table of a profile file is read, checked
+and written by these declarations. The profile checks all of its parts at once, so that four mistakes
+are four lines of one error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import field, frozen
 
-from rankblend.relevance import CurveStep, Evidence, Node, ScopeBlend, node_inputs, parse_curve
+from rankblend.checks import Problems
+from rankblend.profiles._problems import must
+from rankblend.relevance import CurveStep, Node, node_inputs, parse_curve
 
-
-class Recipe(Protocol):
-    """The parts of a profile, checked or not; ``score`` is None only while one is read."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def pool(self) -> Pool: ...
-    @property
-    def evidence(self) -> Mapping[str, Evidence]: ...
-    @property
-    def signals(self) -> Mapping[str, SignalRecipe]: ...
-    @property
-    def nodes(self) -> Mapping[str, Node]: ...
-    @property
-    def score(self) -> Node | None: ...
-    @property
-    def rerank(self) -> Node | None: ...
-    @property
-    def reranking(self) -> str: ...
-    @property
-    def floors(self) -> Floors: ...
-    @property
-    def ties(self) -> tuple[str, ...]: ...
-    @property
-    def scope(self) -> ScopeBlend: ...
-    @property
-    def select(self) -> Select: ...
-    @property
-    def must_sum_to(self) -> Mapping[str, float]: ...
-
-
+MOST = 1_000_000
+UNIT = partial(Problems.number, least=0.0, most=1.0)
 MERGE_RULES = ("strongest", "error")
 
 
@@ -83,9 +56,9 @@ class Pool:
         max: Greatest number of candidates kept of their union, ≥ size.
     """
 
-    size: int = 100
+    size: int = field(default=100, metadata=must(Problems.whole, least=1, most=MOST))
     # Four proposing stores ship (vectors, keywords, graph, activity): the rest is room for a fifth.
-    max: int = 500
+    max: int = field(default=500, metadata=must(Problems.whole, least=1, most=MOST))
 
 
 @frozen
@@ -112,7 +85,7 @@ class SignalRecipe:
     evidence: tuple[str, ...] = field(default=(), converter=_names)
     of: tuple[str, ...] = field(default=(), converter=_names)
     curve: tuple[CurveStep, ...] = field(default=(CurveStep("identity"),), converter=_steps)
-    merge: str = "strongest"
+    merge: str = field(default="strongest", metadata=must(Problems.choice, choices=MERGE_RULES))
 
 
 @frozen
@@ -124,8 +97,8 @@ class Floor:
         absent: ``pass`` or ``drop``: what happens to a memory without this signal.
     """
 
-    min: float
-    absent: str = "pass"
+    min: float = field(metadata=must(UNIT))
+    absent: str = field(default="pass", metadata=must(Problems.choice, choices=("pass", "drop")))
 
 
 @frozen
@@ -137,7 +110,7 @@ class Floors:
         signals: Floors of single signals.
     """
 
-    min_score: float | None = None
+    min_score: float | None = field(default=None, metadata=must(UNIT, optional=True))
     signals: Mapping[str, Floor] = field(factory=dict, converter=read_only)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -157,10 +130,14 @@ class Select:
             (1 − diversity)·score − diversity·(greatest cosine to one already picked); 0 is off.
     """
 
-    top: int | None = None
-    max_tokens: int | None = None
-    duplicate_penalty: float = 0.0
-    diversity: float = 0.0
+    top: int | None = field(
+        default=None, metadata=must(Problems.whole, least=0, most=MOST, optional=True)
+    )
+    max_tokens: int | None = field(
+        default=None, metadata=must(Problems.whole, least=0, optional=True)
+    )
+    duplicate_penalty: float = field(default=0.0, metadata=must(UNIT))
+    diversity: float = field(default=0.0, metadata=must(UNIT))
 
 
 MOST_CIRCLES = 20  # a file with more has made its point, and each costs a pass

@@ -20,10 +20,10 @@ from rankblend.errors import (
 )
 from rankblend.profiles._documents import Document, document_from_file, document_from_text
 from rankblend.profiles._extend import merge_documents
-from rankblend.profiles._problems import Problems
+from rankblend.profiles._problems import ProfileProblems
 from rankblend.profiles._profile import RankingProfile
 from rankblend.profiles._tables import profile_from_tables
-from rankblend.profiles._write import dump_profile
+from rankblend.profiles._tree import dump_profile
 
 PLUGIN_GROUP = "rankblend.profiles"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?<!\.toml)\Z")
@@ -85,9 +85,9 @@ def profile_names() -> tuple[str, ...]:
 
 
 def _load(document: Document) -> RankingProfile:
-    problems = Problems(document.label)
+    problems = ProfileProblems(document.label)
     merged = merge_documents(document, find=_find, problems=problems)
-    problems = Problems(
+    problems = ProfileProblems(
         document.label,
         origins=merged.origins,
         lines=problems.lines,

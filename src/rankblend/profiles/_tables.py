@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import frozen
 
-from rankblend.errors import InvalidArgumentError
-from rankblend.profiles._check import check_recipe
+from rankblend.checks import At, Problems, Rule
 from rankblend.profiles._extend import Merged
-from rankblend.profiles._problems import Path, Problems, dotted
+from rankblend.profiles._problems import Path, ProfileProblems, rules_of, section
 from rankblend.profiles._profile import RankingProfile
 from rankblend.profiles._recipe import Floor, Floors, Pool, Select, SignalRecipe
 from rankblend.profiles._tree import origins_of
@@ -19,147 +19,25 @@ from rankblend.relevance import (
     COMPOSERS,
     UNITS,
     Evidence,
-    MissingPolicy,
     Node,
     Override,
     Renormalize,
     ScopeBlend,
-    is_identifier,
     node_problems,
     parse_curve,
     parse_missing,
     parse_override,
 )
+from rankblend.values import dotted, is_identifier
 
 _NODE_KEYS = ("compose", "weights", "of", "missing", "absent", "weights_must_sum_to")
-
-
-@frozen
-class NodeTable:
-    """What a table gave.
-
-    Args:
-        node: The node; where something is wrong with the table, a stand-in with the inputs that
-            could be read, so that problems elsewhere are found in the same run; None without any.
-        must_sum_to: What the weights were promised to sum to.
-        broken: Something is wrong with the table.
-    """
-
-    node: Node | None
-    must_sum_to: float | None = None
-    broken: bool = False
-
-
-def read_node(path: Path, value: object, problems: Problems) -> NodeTable:
-    """Read one node, noting everything wrong with it but not what its inputs are."""
-    before = len(problems.lines)
-    table = problems.table(path, value)
-    if not isinstance(value, Mapping):
-        return NodeTable(None, broken=True)
-    compose = table.get("compose", "weighted_mean")
-    composer = COMPOSERS.get(compose) if isinstance(compose, str) else None
-    options = [option.name for option in composer.options] if composer else []
-    if composer:
-        problems.keys(path, table, (*_NODE_KEYS, *options))
-    weights = _weights(path, table, problems)
-    missing = _missing((*path, "missing"), table.get("missing", "renormalize"), problems)
-    absent = _absent((*path, "absent"), table.get("absent"), problems)
-    chosen = {name: table[name] for name in options if name in table}
-    if weights or len(problems.lines) == before:
-        found = node_problems(
-            compose,  # type: ignore[arg-type]  # it says itself what is no name
-            weights.items(),
-            missing=missing,
-            absent=absent.items(),
-            options=chosen.items(),
-        )
-        for line in found:
-            key = line.partition(":")[0].partition(".")[0]
-            problems.take((*path, key), [f"{dotted(path)}.{line}"])
-    must_sum_to = None
-    if "weights_must_sum_to" in table:
-        where = (*path, "weights_must_sum_to")
-        must_sum_to = problems.number(where, table["weights_must_sum_to"], low=0.0)
-    if len(problems.lines) == before:
-        node = Node(str(compose), weights, missing=missing, absent=absent, options=chosen)
-        return NodeTable(node, must_sum_to)
-    stand_in = {name: 1.0 for name in weights if is_identifier(name)}
-    return NodeTable(Node("weighted_mean", stand_in) if stand_in else None, broken=True)
-
-
-def _weights(path: Path, table: Mapping[str, object], problems: Problems) -> dict[str, float]:
-    """The inputs with their weights; an unusable weight is noted and stands as 1."""
-    weights = problems.table((*path, "weights"), table.get("weights"))
-    if "of" in table and "weights" in table:
-        problems.add(
-            (*path, "of"),
-            "gives the inputs a second time, beside weights; keep one of the two (an inherited one "
-            f'is dropped by without = ["{dotted(path)}.weights"], or .of)',
-        )
-    if "of" in table:
-        return {
-            name: 1.0
-            for name in problems.names((*path, "of"), table["of"])
-            if problems.identifier((*path, "of"), "input", name)
-        }
-    if "weights" not in table:
-        problems.lacking(path, "expected its inputs: weights = { name = number } or of = [names]")
-    found = {}
-    for name, value in weights.items():
-        where = (*path, "weights", name)
-        if problems.identifier(where, "input", name):
-            number = problems.number(where, value, low=0.0)
-            found[name] = 1.0 if number is None else number
-    return found
-
-
-def _missing(path: Path, value: object, problems: Problems) -> MissingPolicy:
-    try:
-        return parse_missing(value, path=dotted(path))
-    except InvalidArgumentError as error:
-        problems.take(path, error.problems)
-        return Renormalize()
-
-
-def _absent(path: Path, value: object, problems: Problems) -> dict[str, Override]:
-    found = {}
-    for name, override in problems.table(path, value).items():
-        where = (*path, name)
-        try:
-            found[name] = parse_override(override, path=dotted(where))
-        except InvalidArgumentError as error:
-            problems.take(where, error.problems)
-    return found
-
-
 _KEYS = (
     "name", "source", "extends", "without", "reranking", "pool", "evidence", "signals", "score",
     "rerank", "nodes", "floors", "scope", "order", "select",
 )  # fmt: skip
 
 
-@define
-class _Draft:
-    """The parts as far as they could be read."""
-
-    name: Any
-    source: Any
-    pool: Pool = field(factory=Pool)
-    evidence: dict[str, Evidence] = field(factory=dict)
-    signals: dict[str, SignalRecipe] = field(factory=dict)
-    nodes: dict[str, Node] = field(factory=dict)
-    score: Node | None = None
-    rerank: Node | None = None
-    reranking: Any = "baseline"
-    floors: Floors = field(factory=Floors)
-    scope: ScopeBlend = field(factory=ScopeBlend)
-    ties: tuple[str, ...] = ()
-    select: Select = field(factory=Select)
-    must_sum_to: dict[str, float] = field(factory=dict)
-    broken: set[Path] = field(factory=set)
-
-
-def profile_from_tables(merged: Merged, problems: Problems, *, name: str) -> RankingProfile:
+def profile_from_tables(merged: Merged, problems: ProfileProblems, *, name: str) -> RankingProfile:
     """Read and check everything.
 
     Args:
@@ -172,80 +50,77 @@ def profile_from_tables(merged: Merged, problems: Problems, *, name: str) -> Ran
     """
     tables = merged.tables
     problems.keys((), tables, _KEYS)
-    draft = _Draft(tables.get("name", name), tables.get("source", ""))
-    draft.reranking = tables.get("reranking", "baseline")
-    _pool(tables, draft, problems)
-    _evidence(tables, draft, problems)
-    _signals(tables, draft, problems)
-    _all_nodes(tables, draft, problems)
-    _floors(tables, draft, problems)
-    _scope(tables, draft, problems)
-    order = problems.table(("order",), tables.get("order"))
-    problems.keys(("order",), order, ("ties",))
-    draft.ties = problems.names(("order", "ties"), order.get("ties", []))
-    check_recipe(draft, problems, broken=draft.broken)
-    problems.raise_if_any()
-    parts = {
-        key: getattr(draft, key) for key in _Draft.__annotations__ if key not in ("broken", "name")
-    }
-    return RankingProfile(draft.name, **parts, origins=origins_of(draft, merged.origins))
+    draft = _Draft(tables, problems, {"name": name}, set())
+    draft.read()
+    made = RankingProfile.read(draft.parts, problems, draft.broken)
+    object.__setattr__(made, "origins", origins_of(made, merged.origins))
+    return made
 
 
-def _pool(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> None:
-    pool = problems.table(("pool",), tables.get("pool"))
-    problems.keys(("pool",), pool, ("size", "max"))
-    size: Any = pool.get("size", Pool().size)
-    # A size alone never contradicts a greatest number that nobody wrote.
-    most = max(Pool().max, size) if isinstance(size, int) else Pool().max
-    draft.pool = Pool(size, pool.get("max", most))  # type: ignore[arg-type]
-    select = problems.table(("select",), tables.get("select"))
-    keys = ("top", "max_tokens", "duplicate_penalty", "diversity")
-    problems.keys(("select",), select, keys)
-    draft.select = Select(**{key: select[key] for key in keys if key in select})  # type: ignore[arg-type]
+@frozen
+class _Draft:
+    """What the tables give, as far as it can be read.
 
+    Args:
+        tables: By section.
+        problems: Takes what is wrong.
+        parts: The arguments of a `RankingProfile` that were read.
+        broken: Where tables stood that could not be read.
+    """
 
-def _evidence(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> None:
-    for name, value in problems.table(("evidence",), tables.get("evidence")).items():
-        path = ("evidence", name)
-        before = len(problems.lines)
+    tables: Mapping[str, Any]
+    problems: ProfileProblems
+    parts: dict[str, Any]
+    broken: set[Path]
+
+    def read(self) -> None:
+        parts, tables, problems = self.parts, self.tables, self.problems
+        parts |= {key: tables[key] for key in rules_of(RankingProfile) if key in tables}
+        parts["pool"] = self._pool()
+        parts["select"] = section(problems, ("select",), tables.get("select"), Select)
+        parts["must_sum_to"] = {}
+        for name, read in (("evidence", self._evidence), ("signals", self._signal),
+                           ("nodes", self._node)):  # fmt: skip
+            found = problems.table((name,), tables.get(name)).items()
+            made = {key: read((name, key), value) for key, value in found}
+            parts[name] = {key: value for key, value in made.items() if value is not None}
+        parts["score"] = self._node(("score",), tables["score"]) if "score" in tables else None
+        if "score" not in tables:
+            problems.lacking(("score",), "expected a table that says what ranks, it is missing")
+        if "rerank" in tables:
+            parts["rerank"] = self._node(("rerank",), tables["rerank"])
+        parts["floors"] = self._floors()
+        scope = problems.table(("scope",), tables.get("scope"))
+        names = ("mode", "half_life_levels", "floor")
+        problems.keys(("scope",), scope, names)
+        given = {key: scope[key] for key in names if key in scope}
+        parts["scope"] = problems.attempt(("scope",), partial(ScopeBlend, **given)) or ScopeBlend()
+        order = problems.table(("order",), tables.get("order"))
+        problems.keys(("order",), order, ("ties",))
+        parts["ties"] = problems.names(("order", "ties"), order.get("ties", []))
+
+    def _pool(self) -> Pool:
+        written = self.tables.get("pool")
+        pool = section(self.problems, ("pool",), written, Pool)
+        size: object = pool.size
+        if isinstance(size, int) and isinstance(written, Mapping) and "max" not in written:
+            # A size alone never contradicts a greatest number that nobody wrote.
+            return Pool(size, max(pool.max, size))
+        return pool
+
+    def _evidence(self, path: Path, value: object) -> Evidence | None:
+        problems = self.problems.at()
         table = problems.table(path, value)
-        problems.identifier(path, "evidence", name)
-        problems.keys(path, table, ("unit", "range", "natural_zero", "relevance", "meaning"))
-        unit = problems.choice((*path, "unit"), table.get("unit", "signal"), UNITS)
-        low, high = _range((*path, "range"), table.get("range", [0.0, 1.0]), problems)
-        zero, relevance = table.get("natural_zero", False), table.get("relevance", False)
-        for key, flag in (("natural_zero", zero), ("relevance", relevance)):
-            if not isinstance(flag, bool):
-                problems.expected((*path, key), "true or false", flag)
-        meaning = table.get("meaning", "")
-        if not isinstance(meaning, str):
-            problems.expected((*path, "meaning"), "text", meaning)
-        if len(problems.lines) == before:
-            draft.evidence[name] = Evidence(
-                name, str(unit), low, high, bool(zero), bool(relevance), str(meaning)
-            )
-        else:
-            draft.broken.add(path)
+        problems.identifier(path, path[-1], "evidence")
+        read = problems.fields(path, table, _EVIDENCE)
+        if not problems.clean:
+            self.broken.add(path)
+            return None
+        low, high = read.pop("range", (0.0, 1.0))
+        return Evidence(path[-1], low=low, high=high, **read)
 
-
-def _range(path: Path, value: object, problems: Problems) -> tuple[float, float]:
-    if isinstance(value, list) and len(value) == 2 and value[1] == math.inf:
-        low = problems.number((*path, "0"), value[0])
-        return (0.0 if low is None else low), math.inf
-    if not isinstance(value, list) or len(value) != 2:
-        problems.expected(path, "a list of the least and the greatest value", value)
-        return 0.0, 1.0
-    ends = [problems.number((*path, str(at)), end) for at, end in enumerate(value)]
-    low, high = ends
-    if low is not None and high is not None and not low < high:
-        problems.add(path, f"expected the least value below the greatest, got {low:g} and {high:g}")
-    return (low or 0.0), (1.0 if high is None else high)
-
-
-def _signals(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> None:
-    for name, value in problems.table(("signals",), tables.get("signals")).items():
-        path = ("signals", name)
-        before = len(problems.lines)
+    def _signal(self, path: Path, value: object) -> SignalRecipe | None:
+        problems = self.problems.at()
         table = problems.table(path, value)
         problems.keys(path, table, ("evidence", "of", "curve", "merge"))
         evidence = table.get("evidence", [])
@@ -265,63 +140,119 @@ def _signals(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> No
         elif of and chain[:1] != ["first_present"]:
             chain.insert(0, "first_present")
         curve = chain if isinstance(steps, list) or len(chain) != 1 else chain[0]
-        try:
-            read = parse_curve(curve, path=dotted((*path, "curve")))
-        except InvalidArgumentError as error:
-            problems.take((*path, "curve"), error.problems)
-            read = ()
-        if len(problems.lines) == before:
-            merge = table.get("merge", "strongest")
-            draft.signals[name] = SignalRecipe(names, of, read, merge)  # type: ignore[arg-type]
-        else:
-            draft.broken.add(path)
+        read = problems.attempt(path, partial(parse_curve, curve)) or ()
+        if problems.clean:
+            return SignalRecipe(names, of, read, table.get("merge", "strongest"))
+        self.broken.add(path)
+        return None
 
+    def _floors(self) -> Floors:
+        found = {}
+        floors = self.problems.table(("floors",), self.tables.get("floors"))
+        for name, value in floors.items():
+            path = ("floors", name)
+            if name == "min_score":
+                continue
+            if not isinstance(value, Mapping):
+                self.problems.table(path, value)
+            elif "min" in value:
+                found[name] = section(self.problems, path, value, Floor)
+            else:
+                self.problems.keys(path, value, rules_of(Floor))
+                self.problems.lacking(path, "expected its least value: min = number")
+        return Floors(floors.get("min_score"), found)
 
-def _all_nodes(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> None:
-    def node(path: Path, value: object) -> Node | None:
-        read = read_node(path, value, problems)
-        if read.must_sum_to is not None:
-            draft.must_sum_to[dotted(path)] = read.must_sum_to
-        if read.broken:
-            draft.broken.add(path)
-        return read.node
+    def _node(self, path: Path, value: object) -> Node | None:
+        """One node; where something is wrong with it, a stand-in with the inputs that were read.
 
-    if "score" in tables:
-        draft.score = node(("score",), tables["score"])
-    else:
-        problems.lacking(("score",), "expected a table that says what ranks, it is missing")
-    if "rerank" in tables:
-        draft.rerank = node(("rerank",), tables["rerank"])
-    for name, value in problems.table(("nodes",), tables.get("nodes")).items():
-        found = node(("nodes", name), value)
-        if found is not None:
-            draft.nodes[name] = found
-
-
-def _floors(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> None:
-    found = {}
-    floors = problems.table(("floors",), tables.get("floors"))
-    for name, value in floors.items():
-        path = ("floors", name)
-        if name == "min_score":
-            continue
-        table = problems.table(path, value)
+        So that problems elsewhere are found in the same run; None where there are no inputs.
+        """
+        problems = self.problems.at()
         if not isinstance(value, Mapping):
-            continue
-        problems.keys(path, table, ("min", "absent"))
-        if "min" in table:
-            found[name] = Floor(table["min"], table.get("absent", "pass"))  # type: ignore[arg-type]
-        else:
-            problems.lacking(path, "expected its least value: min = number")
-    draft.floors = Floors(floors.get("min_score"), found)  # type: ignore[arg-type]
+            problems.expected(path, "a table", value)
+            self.broken.add(path)
+            return None
+        compose = value.get("compose", "weighted_mean")
+        composer = COMPOSERS.get(compose) if isinstance(compose, str) else None
+        options = [option.name for option in composer.options] if composer else []
+        if composer:
+            problems.keys(path, value, (*_NODE_KEYS, *options))
+        weights = self._weights(path, value)
+        given: dict[str, Any] = {
+            "missing": problems.attempt(
+                path, partial(parse_missing, value.get("missing", "renormalize"))
+            )
+            or Renormalize(),
+            "absent": self._absent((*path, "absent"), value.get("absent")),
+            "options": {name: value[name] for name in options if name in value},
+        }
+        if weights or problems.clean:
+            listed = {key: part.items() if isinstance(part, dict) else part
+                      for key, part in given.items()}  # fmt: skip
+            problems.extend(path, node_problems(compose, weights.items(), **listed))
+        if "weights_must_sum_to" in value:
+            where = (*path, "weights_must_sum_to")
+            promised = problems.number(where, value["weights_must_sum_to"], least=0.0)
+            if not math.isnan(promised):
+                self.parts["must_sum_to"][dotted(path)] = promised
+        if problems.clean:
+            return Node(str(compose), weights, **given)
+        self.broken.add(path)
+        stand_in = {name: 1.0 for name in weights if is_identifier(name)}
+        return Node("weighted_mean", stand_in) if stand_in else None
+
+    def _weights(self, path: Path, table: Mapping[str, object]) -> dict[str, float]:
+        """The inputs with their weights; an unusable weight is noted and stands as 1."""
+        problems = self.problems
+        weights = problems.table((*path, "weights"), table.get("weights"))
+        if "of" in table and "weights" in table:
+            problems.add(
+                (*path, "of"),
+                "gives the inputs a second time, beside weights; keep one of the two (an inherited "
+                f'one is dropped by without = ["{dotted(path)}.weights"], or .of)',
+            )
+        if "of" in table:
+            names = problems.names((*path, "of"), table["of"])
+            return {n: 1.0 for n in names if problems.identifier((*path, "of"), n, "input")}
+        if "weights" not in table:
+            problems.lacking(
+                path, "expected its inputs: weights = { name = number } or of = [names]"
+            )
+        found = {}
+        for name, value in weights.items():
+            where = (*path, "weights", name)
+            if problems.identifier(where, name, "input"):
+                number = problems.number(where, value, least=0.0)
+                found[name] = 1.0 if math.isnan(number) else number
+        return found
+
+    def _absent(self, path: Path, value: object) -> dict[str, Override]:
+        given = self.problems.table(path, value).items()
+        read = {
+            name: self.problems.attempt(
+                path, partial(parse_override, override, path=dotted((name,)))
+            )
+            for name, override in given
+        }
+        return {name: override for name, override in read.items() if override is not None}
 
 
-def _scope(tables: Mapping[str, Any], draft: _Draft, problems: Problems) -> None:
-    scope = problems.table(("scope",), tables.get("scope"))
-    keys = ("mode", "half_life_levels", "floor")
-    problems.keys(("scope",), scope, keys)
-    try:
-        draft.scope = ScopeBlend(**{key: scope[key] for key in keys if key in scope})  # type: ignore[arg-type]
-    except InvalidArgumentError as error:
-        for line in error.problems:
-            problems.take(("scope", line.partition(":")[0]), [f"scope.{line}"])
+def _range(problems: Problems, at: At, value: object) -> tuple[float, float]:
+    path = tuple(at)
+    if not isinstance(value, list) or len(value) != 2:
+        problems.expected(at, "a list of the least and the greatest value", value)
+        return 0.0, 1.0
+    low = problems.number((*path, "0"), value[0])
+    high = math.inf if value[1] == math.inf else problems.number((*path, "1"), value[1])
+    if high <= low:
+        problems.add(at, f"expected the least value below the greatest, got {low:g} and {high:g}")
+    return low, high
+
+
+_EVIDENCE: Mapping[str, Rule] = {
+    "unit": partial(Problems.choice, choices=UNITS),
+    "range": _range,
+    "natural_zero": Problems.flag,
+    "relevance": Problems.flag,
+    "meaning": partial(Problems.text, limit=None, blank=True),
+}

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankblend.profiles._problems import Path, dotted
-from rankblend.profiles._recipe import Recipe, SignalRecipe
+import tomli_w
+from attrs import asdict
+
+from rankblend.profiles._problems import Path
+from rankblend.profiles._recipe import SignalRecipe
 from rankblend.relevance import Node, plain_curve, plain_missing
+from rankblend.values import dotted
+
+if TYPE_CHECKING:
+    from rankblend.profiles._profile import RankingProfile
 
 # Tables below these keys are one value each, as they are when inherited.
 _WHOLE = ("curve", "missing", "members")
@@ -21,7 +28,7 @@ class Row(NamedTuple):
     origin: str
 
 
-def plain_profile(profile: Recipe) -> dict[str, Any]:
+def plain_profile(profile: RankingProfile) -> dict[str, Any]:
     """The tables of a profile; None where it says nothing (``select.top``)."""
 
     def node(at: str, node: Node | None) -> dict[str, Any] | None:
@@ -31,7 +38,7 @@ def plain_profile(profile: Recipe) -> dict[str, Any]:
         "name": profile.name,
         "source": profile.source,
         "reranking": profile.reranking,
-        "pool": {"size": profile.pool.size, "max": profile.pool.max},
+        "pool": asdict(profile.pool),
         "evidence": {
             name: {
                 "unit": evidence.unit,
@@ -48,28 +55,16 @@ def plain_profile(profile: Recipe) -> dict[str, Any]:
         "nodes": {name: node(f"nodes.{name}", one) for name, one in profile.nodes.items()},
         "floors": {
             "min_score": profile.floors.min_score,
-            **{
-                name: {"min": floor.min, "absent": floor.absent}
-                for name, floor in profile.floors.signals.items()
-            },
+            **{name: asdict(floor) for name, floor in profile.floors.signals.items()},
         },
-        "scope": {
-            "mode": profile.scope.mode.value,
-            "half_life_levels": profile.scope.half_life_levels,
-            "floor": profile.scope.floor,
-        },
+        "scope": asdict(profile.scope) | {"mode": profile.scope.mode.value},
         "order": {"ties": list(profile.ties)},
-        "select": {
-            "top": profile.select.top,
-            "max_tokens": profile.select.max_tokens,
-            "duplicate_penalty": profile.select.duplicate_penalty,
-            "diversity": profile.select.diversity,
-        },
+        "select": asdict(profile.select),
     }
     return tables
 
 
-def describe_profile(profile: Recipe, origins: Mapping[str, str]) -> tuple[Row, ...]:
+def describe_profile(profile: RankingProfile, origins: Mapping[str, str]) -> tuple[Row, ...]:
     """Every value in effect, with where it comes from; ``code`` for a profile made in Python."""
     return tuple(
         Row(dotted(path), value, origins.get(dotted(path), "code"))
@@ -78,7 +73,7 @@ def describe_profile(profile: Recipe, origins: Mapping[str, str]) -> tuple[Row, 
     )
 
 
-def origins_of(profile: Recipe, written: Mapping[Path, str]) -> dict[str, str]:
+def origins_of(profile: RankingProfile, written: Mapping[Path, str]) -> dict[str, str]:
     """Per path of a value in effect where it was written, ``built-in`` where nowhere."""
     found = {}
     for path, _ in _leaves((), plain_profile(profile)):
@@ -137,3 +132,31 @@ def _node(node: Node, must_sum_to: float | None) -> dict[str, Any]:
     if must_sum_to is not None:
         table["weights_must_sum_to"] = must_sum_to
     return table
+
+
+def dump_profile(profile: RankingProfile) -> str:
+    """The profile as TOML, complete and without parents.
+
+    Loading the text gives an equal profile with the same hash. Evidence that was registered from
+    Python is not written, only what the profile declares itself; to load the text, it has to be
+    registered again.
+    """
+    tables = plain_profile(profile)
+    # A line break inside a multi-line string reads back as \n whatever it was.
+    multiline = "\r" not in profile.source
+    return tomli_w.dumps(_said(tables), multiline_strings=multiline)
+
+
+def _said(tables: dict[str, Any]) -> dict[str, Any]:
+    """Without what says nothing: TOML has no null, and an empty section would be noise."""
+    return {
+        key: kept
+        for key, value in tables.items()
+        if value is not None and (kept := _without_none(value)) != {}
+    }
+
+
+def _without_none(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_none(inner) for key, inner in value.items() if inner is not None}

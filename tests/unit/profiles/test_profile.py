@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import evolve
 from attrs.exceptions import FrozenInstanceError
@@ -16,6 +17,7 @@ from rankblend.profiles import (
     RankingProfile,
     Select,
     SignalRecipe,
+    dump_profile,
     load_profile,
     read_profile,
 )
@@ -296,3 +298,20 @@ def test_profile_when_ties_are_one_text_then_it_is_not_taken_apart() -> None:
 def test_profile_when_a_signal_is_called_like_the_least_score_then_refused() -> None:
     with pytest.raises(ProfileError, match=r"signals\.min_score: is what \[floors\] calls"):
         make(signals={**SIGNALS, "min_score": SignalRecipe("salience")})
+
+
+@pytest.mark.parametrize("number", [np.int64, np.uint8, np.array], ids=str)
+def test_profile_when_its_numbers_are_numpys_then_is_the_same_profile(number: Any) -> None:
+    plain = RankingProfile(
+        "p", Node.of("strongest", "a"), signals={"a": SignalRecipe("salience")},
+        pool=Pool(7, 9), select=Select(3, diversity=1.0), floors=Floors(1.0, {"a": Floor(1.0)}),
+    )  # fmt: skip
+    made = RankingProfile(
+        "p", Node.of("strongest", "a"), signals={"a": SignalRecipe("salience")},
+        pool=Pool(number(7), number(9)), select=Select(number(3), diversity=np.float32(1)),
+        floors=Floors(number(1), {"a": Floor(np.array(1.0))}),
+    )  # fmt: skip
+    assert made == plain
+    assert made.hash == plain.hash
+    assert load_profile(made) is made
+    assert read_profile(dump_profile(made)) == plain
