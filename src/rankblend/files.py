@@ -22,6 +22,7 @@ __all__ = [
     "noting",
     "read_text",
     "refuse",
+    "refuse_part",
     "release",
     "text_lines",
     "whole",
@@ -90,13 +91,25 @@ def refuse(target: PathLike) -> None:
     read = {*inputs, *list(_held.values())}
     if place in inputs or any(_is_file(path, there) for path in read):
         raise InvalidArgumentError(f"{target}: is being read; write to another file")
-    owners = {place.removesuffix(end) for end in _BESIDE if place.endswith(end)}
-    if _is_database(place) or owners & read or any(map(_is_database, owners)):
+    if _is_database(place):
         raise InvalidArgumentError(
-            f"{target}: is a database, or belongs to one; write to another file, or remove it first"
+            f"{target}: is a database; write to another file, or remove it first"
         )
+    refuse_part(target)
     if any(_is_file(f"{path}{end}", there) for path in read for end in _BESIDE):
         raise InvalidArgumentError(f"{target}: belongs to a database that is being read")
+
+
+def refuse_part(target: PathLike) -> None:
+    """Refuse a name that belongs to a database: of its log, say, whether there is one or not.
+
+    Raises:
+        InvalidArgumentError: It is one.
+    """
+    place = os.path.realpath(target)
+    owners = {place.removesuffix(end) for end in _BESIDE if place.endswith(end)}
+    if owners & {*list(_held.values())} or any(map(_is_database, owners)):
+        raise InvalidArgumentError(f"{target}: belongs to a database; choose another name")
 
 
 @contextmanager

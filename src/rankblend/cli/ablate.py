@@ -8,15 +8,18 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
-from rankblend.cli.replaying import (
-    USUAL_MEASURES,
+from rankblend.cli.options import (
     AsJson,
     Jobs,
     LedgerFile,
     Measures,
+    Profile,
     RecordingFile,
     ReportFile,
     Reranked,
+)
+from rankblend.cli.replaying import (
+    USUAL_MEASURES,
     contrast_table,
     evaluation_reranker,
     ledger_says,
@@ -35,7 +38,7 @@ _USUAL = "signals,missing,stores,observing"
 
 def ablate(
     recording: RecordingFile,
-    profile: Annotated[str, typer.Option("--profile", help="A preset or .toml.")] = "default",
+    profile: Profile = "default",
     plans: Annotated[str, typer.Option("--plans", help=f"Of {', '.join(PLANS)}.")] = _USUAL,
     measure: Measures = None,
     ledger: LedgerFile = None,

@@ -9,15 +9,16 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from rankblend.cli.console import errors
+from rankblend.cli.console import errors, speak_plainly
 from rankblend.errors import RankblendError, StoreError
 from rankblend.version import __version__
 
-__all__ = ["EXIT_INTERRUPTED", "EXIT_STORE", "EXIT_USAGE", "app", "run"]
+__all__ = ["EXIT_INTERRUPTED", "EXIT_PIPE", "EXIT_STORE", "EXIT_USAGE", "app", "run"]
 
 EXIT_STORE = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_PIPE = 141  # as a program that SIGPIPE ends; 0 would say that a gate was passed
 
 app = typer.Typer(
     name="rankblend",
@@ -46,31 +47,45 @@ def _options(
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 a file failed, 2 wrong input, 130 interrupted.
+    """Run the command line and exit.
 
-    Mistakes of the user are one line (or one line a problem) on standard error, never a traceback;
-    ``RANKBLEND_DEBUG=1`` shows it nevertheless.
+    0 done, 1 a file failed, 2 wrong input, 3 a gate stays shut, 130 interrupted, 141 the reader of
+    the output has gone (``| head``). Mistakes of the user are one line (or one line a problem) on
+    standard error, never a traceback; ``RANKBLEND_DEBUG=1`` shows it nevertheless.
     """
     from rankblend.cli import commands
 
     commands.register(app)
+    speak_plainly()
     try:
-        code = app(arguments, prog_name="rankblend", standalone_mode=False)
+        code = _code(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = EXIT_PIPE
+    except SystemExit as ended:  # as typer and rich end where a pipe is closed
+        code = EXIT_PIPE if isinstance(ended.__context__, BrokenPipeError) else ended.code
+    if code == EXIT_PIPE:  # what is left in the buffer goes nowhere, without a word
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _code(arguments: list[str] | None) -> object:
+    """Run a command; its exit code."""
+    try:
+        code: object = app(arguments, prog_name="rankblend", standalone_mode=False)
     except RankblendError as error:
         _complain(error)
-        code = EXIT_STORE if _is_of_a_file(error) else EXIT_USAGE
+        return EXIT_STORE if _is_of_a_file(error) else EXIT_USAGE
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (| head): not an error, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        raise
     except OSError as error:
         if os.environ.get("RANKBLEND_DEBUG"):
             raise
         where = f"{error.filename}: " if error.filename is not None else ""
         _print_error(f"{where}{error.strerror or type(error).__name__}")
-        code = EXIT_STORE
+        return EXIT_STORE
     except Exception as error:
         # click's own errors are not importable through typer in every version of it.
         show = getattr(error, "show", None)
@@ -78,12 +93,12 @@ def run(arguments: list[str] | None = None) -> None:
             code = EXIT_INTERRUPTED
         elif callable(show):
             show()
-            code = getattr(error, "exit_code", EXIT_USAGE)
+            return getattr(error, "exit_code", EXIT_USAGE)
         else:
             raise
     if code == EXIT_INTERRUPTED:  # some versions of typer hand over the code, others raise
         errors.print("interrupted; nothing half-written was kept", style="yellow")
-    sys.exit(code if isinstance(code, int) else 0)
+    return code
 
 
 def _is_of_a_file(error: RankblendError) -> bool:

@@ -1,15 +1,16 @@
-"""``rankblend compare``: profiles against a baseline, with intervals and corrected p-values."""
+"""``rankblend compare`` and ``report``: profiles against a baseline, with intervals and corrected p."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
-from rankblend.cli.replaying import (
-    USUAL_MEASURES,
+from rankblend.cli.options import (
+    OUTPUT,
     AsJson,
     Jobs,
     LedgerFile,
@@ -18,9 +19,13 @@ from rankblend.cli.replaying import (
     RecordingFile,
     ReportFile,
     Reranked,
+)
+from rankblend.cli.replaying import (
+    USUAL_MEASURES,
     contrast_table,
     ledger_says,
     print_notes,
+    read_results,
     replay_profiles,
 )
 from rankblend.experiment.inference import Comparison
@@ -38,7 +43,7 @@ from rankblend.experiment.results import Results
 from rankblend.experiment.slices import compare_slices
 from rankblend.profiles import load_profile, profile_names
 
-__all__ = ["compare", "comparison_report"]
+__all__ = ["compare", "report"]
 
 
 def compare(
@@ -66,7 +71,7 @@ def compare(
     tried = ledger_says(results, ledger, "compare")
     comparison = compare_arms(results, measures=measures, tried=tried)
     if out is not None:
-        comparison_report(results, comparison).write(out)
+        _comparison_report(results, comparison).write(out)
     if as_json:
         print_json(_plain(results, comparison))
         return
@@ -76,7 +81,19 @@ def compare(
         output.print(Text(f"report written to {out}"), soft_wrap=True)
 
 
-def comparison_report(results: Results, comparison: Comparison) -> Report:
+def report(
+    results: Annotated[Path, typer.Argument(help="Kept by `rankblend replay --out`.")],
+    out: Annotated[Path, typer.Option("--out", help=".html, .md, .tex, .csv or .json."), OUTPUT],
+    ledger: LedgerFile = None,
+) -> None:
+    """Write a report of kept results: every arm against the first."""
+    kept = read_results(results)
+    comparison = compare_arms(kept, tried=ledger_says(kept, ledger, "report"))
+    _comparison_report(kept, comparison).write(out)
+    output.print(Text(f"report written to {out}"), soft_wrap=True)
+
+
+def _comparison_report(results: Results, comparison: Comparison) -> Report:
     """A report of every arm against the first, whole and by family."""
     first = next(iter(results.values))
     sections = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import sys
 from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -17,6 +19,7 @@ __all__ = [
     "output",
     "print_json",
     "progress",
+    "speak_plainly",
     "visible",
     "visible_text",
 ]
@@ -57,6 +60,10 @@ def escaped(document: str) -> str:
 class _SafeConsole(Console):
     """A console whose only control sequences are its own, whatever the texts hold."""
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the program, which knows the exit code."""
+        raise
+
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
@@ -67,9 +74,30 @@ class _SafeConsole(Console):
             yield segment if shown == segment.text else Segment(shown, segment.style)
 
 
+_HANDLER = "rankblend.drawn"
+_DRAWN = {**dict.fromkeys("▌▋▊▉█", "#"), **dict.fromkeys("▏▎▍", "|"), **dict.fromkeys("·─━", "-"),
+          "↑": "^", "“": '"', "”": '"', "…": "...", "–": "-", "≥": ">=", "≤": "<="}  # fmt: skip
+
 # emoji=False: a scope such as tenant:100:x must not be drawn.
 output = _SafeConsole(highlight=False, emoji=False)
 errors = _SafeConsole(stderr=True, highlight=False, emoji=False)
+
+
+def speak_plainly() -> None:
+    """Let standard output and error take every character, whatever their encoding lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def _drawn(error: UnicodeError) -> tuple[str, int]:
+    """What an encoding lacks: bars and lines drawn with what it has, all else escaped."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_DRAWN.get(c) or ascii(c)[1:-1] for c in lacking), error.end
+
+
+codecs.register_error(_HANDLER, _drawn)
 
 
 def counted(count: int, noun: str, plural: str) -> str:
@@ -79,7 +107,12 @@ def counted(count: int, noun: str, plural: str) -> str:
 
 def print_json(value: object) -> None:
     """One JSON document on standard output, the same on a terminal and in a pipe."""
-    print(escaped(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)))  # noqa: T201
+    text = escaped(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # escaped as JSON has it
+        text = escaped(json.dumps(value, indent=2, allow_nan=False))
+    print(text)  # noqa: T201
 
 
 def progress() -> Progress:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from attrs import evolve
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, visible
-from rankblend.cli.embedder import embedder_for
+from rankblend.cli.options import Profile, embedder_for
 from rankblend.cli.table import recall_table, scored_signals
 from rankblend.demo import QUESTION, SCOPE, open_demo
 from rankblend.profiles import RankingProfile, load_profile
@@ -23,11 +20,7 @@ __all__ = ["demo"]
 _SHOWN = 10
 
 
-def demo(
-    profile: Annotated[
-        str, typer.Option("--profile", help="Rank with another preset or .toml.")
-    ] = "default",
-) -> None:
+def demo(profile: Profile = "default") -> None:
     """A support desk's memory, asked one question: stores composed, explained, compared."""
     recipe = load_profile(profile)
     embedder = embedder_for("auto", None)

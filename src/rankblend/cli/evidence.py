@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.options import AsJson
 from rankblend.rerank import EvidenceLedger, EvidencePolicy, LedgerEntry
 
 __all__ = ["evidence"]
@@ -25,7 +26,6 @@ Ledger = Annotated[
     Path, typer.Option("--ledger", help="The folder the evidence is in.", show_default=True)
 ]
 _HERE = Path("evidence")
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Identifier = Annotated[str, typer.Argument(help="As shown by `rankblend evidence list`.")]
 
 

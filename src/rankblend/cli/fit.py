@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
-from rankblend.cli.options import number
-from rankblend.cli.replaying import RecordingFile, contrast_table
+from rankblend.cli.options import OUTPUT, AsJson, Measure, Profile, RecordingFile, number
+from rankblend.cli.replaying import contrast_table
 from rankblend.experiment.fit import fit_weights
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
@@ -25,14 +25,12 @@ __all__ = ["fit"]
 
 def fit(
     recording: RecordingFile,
-    out: Annotated[Path, typer.Option("--out", help="The fitted profile, a .toml.")],
-    profile: Annotated[str, typer.Option("--profile", help="A preset or .toml.")] = "default",
-    measure: Annotated[str, typer.Option("--measure", help="What is raised.")] = "nDCG@10",
+    out: Annotated[Path, typer.Option("--out", help="The fitted profile, a .toml."), OUTPUT],
+    profile: Profile = "default",
+    measure: Measure = "nDCG@10",
     folds: Annotated[int, number("folds", "--folds", "Of clusters, for the comparison")] = 5,
     seed: Annotated[int, number("seed", "--seed", "Of folds and starting points")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Weights and comparison as JSON.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit the weights of a profile to a recording's judgments.
 

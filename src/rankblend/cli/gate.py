@@ -8,7 +8,8 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
-from rankblend.cli.replaying import RecordingFile, Reranked, print_notes, replay_profiles
+from rankblend.cli.options import AsJson, Measures, RecordingFile, Reranked
+from rankblend.cli.replaying import print_notes, replay_profiles
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.gate import GateVerdict, judge_gate
 from rankblend.experiment.inference import compare
@@ -30,11 +31,9 @@ def gate(
     min_effect: Annotated[
         float, typer.Option("--min-effect", help="The greatest loss that does not matter, > 0.")
     ] = 0.01,
-    measure: Annotated[
-        list[str] | None, typer.Option("--measure", help="E.g. nDCG@10 (repeatable).")
-    ] = None,
+    measure: Measures = None,
     reranked: Reranked = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The verdicts as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pass (exit 0) when every candidate is shown to lose less than [b]--min-effect[/b].
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.cli.options import EmbedderChoice, NewDb, Profile, embedder_for
 from rankblend.embedders import Embedder
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import RankingProfile, load_profile
@@ -20,7 +20,7 @@ __all__ = ["mcp"]
 
 
 def mcp(
-    db: Annotated[Path, typer.Option("--db", help="The memory file; created when missing.")],
+    db: NewDb,
     scope: Annotated[
         str | None,
         typer.Option(
@@ -30,10 +30,8 @@ def mcp(
     allow_below: Annotated[
         bool, typer.Option("--allow-below", help="Let a call name a place below the scope.")
     ] = False,
-    profile: Annotated[
-        str, typer.Option("--profile", help="A preset, or a path to a .toml.")
-    ] = "default",
-    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+    profile: Profile = "default",
+    embedder: EmbedderChoice = "auto",
     min_similarity: Annotated[
         float,
         typer.Option("--min-similarity", help="find_procedure leaves out less similar questions."),

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import output, print_json
+from rankblend.cli.options import AsJson
 from rankblend.profiles import load_profile, profile_names
 
 __all__ = ["profiles"]
@@ -19,7 +20,7 @@ __all__ = ["profiles"]
 
 def profiles(
     name: Annotated[str | None, typer.Argument(help="A preset, or a path to a .toml.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Plain JSON on standard output.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the presets, or show every value of one profile with where it comes from."""
     if name is None:

@@ -10,11 +10,8 @@ from attrs import asdict
 from rich.text import Text
 
 from rankblend.cli.console import counted, errors, output, print_json
-from rankblend.cli.embedder import HELP
-from rankblend.cli.options import number
+from rankblend.cli.options import OUTPUT, AsJson, Db, EmbedderChoice, NewDb, number, safe
 from rankblend.cli.reasonlets_shown import (
-    AsJson,
-    Db,
     Identifier,
     Scope,
     lineage_table,
@@ -52,7 +49,7 @@ def recall(
         float | None,
         typer.Option("--min-similarity", help="Leave out less similar questions (.5)."),
     ] = None,
-    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+    embedder: EmbedderChoice = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Ask for the procedures most worth trying, best first."""
@@ -69,6 +66,7 @@ def recall(
 
 
 @reasonlets.command()
+@safe
 def show(
     identifier: Identifier,
     db: Db,
@@ -77,7 +75,9 @@ def show(
         bool, typer.Option("--mermaid", help="Only its graph, as Mermaid text.")
     ] = False,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw its graph into this .svg, .pdf or .png.")
+        Path | None,
+        typer.Option("--picture", help="Draw its graph into this .svg, .pdf or .png."),
+        OUTPUT,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,12 +169,11 @@ def stats(
 
 
 @reasonlets.command()
+@safe
 def export(
-    db: Db, out: Annotated[Path, typer.Option("--out", help="The .jsonl to write.")]
+    db: Db, out: Annotated[Path, typer.Option("--out", help="The .jsonl to write."), OUTPUT]
 ) -> None:
     """Write every procedure with its runs and feedback as JSON lines."""
-    if out.is_dir() or not out.parent.is_dir():
-        raise InvalidArgumentError(f"--out: expected a file in an existing folder, got {out}")
     with open_procedures(db) as memory, errors.status("writing"):
         count = memory.export(out)
     written = counted(count, "procedure", "procedures")
@@ -184,7 +183,7 @@ def export(
 @reasonlets.command(name="import")
 def import_(
     source: Annotated[Path, typer.Argument(help="Written by `rankblend reasonlets export`.")],
-    db: Annotated[Path, typer.Option("--db", help="The file; created when missing.")],
+    db: NewDb,
 ) -> None:
     """Add exported procedures to a file: all of them, or nothing."""
     if not source.is_file():

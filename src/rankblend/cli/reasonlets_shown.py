@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import counted, visible
-from rankblend.cli.embedder import embedder_for
+from rankblend.cli.options import embedder_for, require_file
 from rankblend.embedders import Embedder
 from rankblend.errors import InvalidArgumentError
 from rankblend.reasonlets import (
@@ -29,8 +29,6 @@ from rankblend.reasonlets import (
 )
 
 __all__ = [
-    "AsJson",
-    "Db",
     "Identifier",
     "Scope",
     "lineage_table",
@@ -45,9 +43,7 @@ __all__ = [
 ]
 
 
-Db = Annotated[Path, typer.Option("--db", help="The file with the procedures.")]
 Scope = Annotated[str, typer.Option("--scope", help="Whose procedures: exactly this scope.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Plain JSON on standard output.")]
 Identifier = Annotated[
     str, typer.Argument(help="Id of a procedure, as recall and pending show it.")
 ]
@@ -66,7 +62,7 @@ def open_procedures(db: Path, *, create: bool = False) -> Iterator[SyncReasonlet
         StoreError: It cannot be opened.
     """
     if not create:
-        _check_there(db)
+        require_file(db)
     with SyncReasonletMemory(ReasonletMemory(_never, SqliteReasonletStore.open(db))) as memory:
         yield memory
 
@@ -77,14 +73,14 @@ def open_for_asking(db: Path, choice: str) -> Iterator[SyncReasonletMemory]:
 
     Args:
         db: The file.
-        choice: See `rankblend.cli.embedder.HELP`; ``auto`` is the one noted in the file, or
+        choice: See `rankblend.cli.options.HELP`; ``auto`` is the one noted in the file, or
             wordllama in the length that is stored.
 
     Raises:
         InvalidArgumentError: There is no such file, or no such embedder.
         StoreError: It cannot be opened.
     """
-    _check_there(db)
+    require_file(db)
     store = SqliteReasonletStore.open(db)
     try:
         noted, dimension = asyncio.run(_noted(store))

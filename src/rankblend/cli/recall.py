@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
-from rankblend.cli.embedder import HELP, embedder_for
-from rankblend.cli.options import number
+from rankblend.cli.options import (
+    AsJson,
+    Db,
+    EmbedderChoice,
+    Profile,
+    embedder_for,
+    number,
+    require_file,
+)
 from rankblend.cli.table import recall_table
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import load_profile
@@ -22,16 +28,14 @@ __all__ = ["recall"]
 
 def recall(
     query: Annotated[str, typer.Argument(help="The question; '' for a cold start.")],
-    db: Annotated[Path, typer.Option("--db", help="The memory file.")],
+    db: Db,
     scope: Annotated[
         list[str],
         typer.Option(
             "--scope", help="Whose memories, e.g. tenant:acme/user:7; repeat for several."
         ),
     ],
-    profile: Annotated[
-        str, typer.Option("--profile", help="A preset, or a path to a .toml.")
-    ] = "default",
+    profile: Profile = "default",
     top: Annotated[int | None, number("shown", "--top", "At most this many")] = None,
     reach: Annotated[
         str, typer.Option("--reach", help="ancestors, or subtree to see below the scope too.")
@@ -56,15 +60,14 @@ def recall(
     compare: Annotated[
         str | None, typer.Option("--compare", help="Another profile: show the rank moves.")
     ] = None,
-    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Plain JSON on standard output.")] = False,
+    embedder: EmbedderChoice = "auto",
+    as_json: AsJson = False,
     strict: Annotated[bool, typer.Option("--strict", help="Fail when a store fails.")] = False,
 ) -> None:
     """Ask a memory file and rank what it knows."""
     recipe = load_profile(profile)
     another = load_profile(compare) if compare else None
-    if not db.exists():
-        raise InvalidArgumentError(f"--db: no such file: {db}; write one with rankblend ingest")
+    require_file(db)
     weights = dict(_weight(text) for text in weight or ())
     with Memory.open(
         db, embedder=embedder_for(embedder, stored_embedder(db)), allow_subtree=True

@@ -10,8 +10,7 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import counted, errors, output, print_json, progress
-from rankblend.cli.embedder import HELP, embedder_for
-from rankblend.cli.options import number
+from rankblend.cli.options import NEW_FOLDER, AsJson, EmbedderChoice, embedder_for, number
 from rankblend.experiment.datasets import LOADERS, Dataset, load_dataset
 from rankblend.experiment.evaluate import remember_dataset
 from rankblend.experiment.recording import record as record_queries
@@ -25,8 +24,8 @@ _UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 def record(
     source: Annotated[Path, typer.Argument(help="The path of the data set.")],
     dataset: Annotated[str, typer.Option("--dataset", help=f"{', '.join(sorted(LOADERS))}.")],
-    out: Annotated[Path, typer.Option("--out", help="The recording to make.")],
-    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+    out: Annotated[Path, typer.Option("--out", help="The recording to make."), NEW_FOLDER],
+    embedder: EmbedderChoice = "auto",
     profile: Annotated[
         list[str] | None,
         typer.Option("--profile", help="Record what this preset or .toml needs (all presets)."),
@@ -34,7 +33,7 @@ def record(
     depth: Annotated[
         int | None, number("depth", "--depth", "Proposals of each store, as the profiles ask")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Its manifest as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask every query of a data set once and keep all signals, absent ones as absent.
 

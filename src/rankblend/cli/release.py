@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
-from rankblend.cli.options import number
+from rankblend.cli.options import AsJson, Measure, number
 from rankblend.cli.replaying import contrast_table, ledger_says, replaying
 from rankblend.experiment.inference import Tried
 from rankblend.experiment.recording import Recording
@@ -32,7 +32,7 @@ def release(
     ledger: Annotated[
         Path, typer.Option("--ledger", help="The folder the evidence goes to.")
     ] = Path("evidence"),
-    measure: Annotated[str, typer.Option("--measure", help="Which decides.")] = "nDCG@10",
+    measure: Measure = "nDCG@10",
     least_effect: Annotated[
         float, typer.Option("--least-effect", help="The interval must lie above this.")
     ] = 0.0,
@@ -41,7 +41,7 @@ def release(
         Path | None,
         typer.Option("--trials", help="Ledger of what was tried (trials.db beside the evidence)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The evidence as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure a reranker against its own baseline; admit it, or refuse and say why (exit 3).
 

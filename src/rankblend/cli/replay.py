@@ -10,16 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json
-from rankblend.cli.replaying import (
-    USUAL_MEASURES,
-    Jobs,
-    Measures,
-    Profiles,
-    RecordingFile,
-    Reranked,
-    print_notes,
-    replay_profiles,
-)
+from rankblend.cli.options import OUTPUT, AsJson, Jobs, Measures, Profiles, RecordingFile, Reranked
+from rankblend.cli.replaying import USUAL_MEASURES, print_notes, replay_profiles
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.results import Results
 from rankblend.files import write_whole
@@ -36,9 +28,10 @@ def replay(
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Keep the results, for compare, report and gate (.json)."),
+        OUTPUT,
     ] = None,
     reranked: Reranked = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The means as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure profiles on the recorded queries, exactly as live recalls would come out."""
     opened = Recording.open(recording)

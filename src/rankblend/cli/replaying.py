@@ -1,19 +1,16 @@
-"""What the commands over recordings share: options, a replay with a bar, the ledger, tables, remarks."""
+"""What the commands over recordings share: a replay with a bar, the ledger, tables, remarks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, progress
-from rankblend.cli.options import number
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import Comparison, Contrast, Tried
 from rankblend.experiment.ledger import Ledger
@@ -27,14 +24,6 @@ from rankblend.rerank import RelevanceReranker, StaticAdmission
 
 __all__ = [
     "USUAL_MEASURES",
-    "AsJson",
-    "Jobs",
-    "LedgerFile",
-    "Measures",
-    "Profiles",
-    "RecordingFile",
-    "ReportFile",
-    "Reranked",
     "contrast_table",
     "evaluation_reranker",
     "ledger_says",
@@ -107,28 +96,6 @@ def _table(contrasts: list[Contrast], confidence: float) -> Table:
 
 
 USUAL_MEASURES = ("nDCG@10", "R@10")
-
-RecordingFile = Annotated[Path, typer.Argument(help="Made by `rankblend record`.")]
-Profiles = Annotated[
-    list[str] | None,
-    typer.Option("--profile", help="A preset or .toml (repeatable; all presets)."),
-]
-Measures = Annotated[
-    list[str] | None, typer.Option("--measure", help="E.g. nDCG@10, R@20, RR (repeatable).")
-]
-Jobs = Annotated[int, number("n_jobs", "--jobs", "Processes")]
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="Note what is tried here, and correct p for all of it."),
-]
-ReportFile = Annotated[
-    Path | None, typer.Option("--out", help="A report: .html, .md, .tex, .csv or .json.")
-]
-Reranked = Annotated[
-    bool,
-    typer.Option("--reranked", help="Let rerank scores serve, as if evidence admitted them."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="The differences as JSON.")]
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from rankblend import limits
 from rankblend.errors import HeldOutSpentError, InvalidArgumentError, LedgerError
 from rankblend.experiment.inference import Comparison, Tried, Units, compare, group_units
 from rankblend.experiment.results import Results
-from rankblend.files import hold, refuse, release
+from rankblend.files import hold, refuse_part, release
 from rankblend.profiles import canonical_hash
 
 __all__ = ["Ledger", "QuerySet", "Trial", "split_clusters"]
@@ -157,7 +157,7 @@ class Ledger:
     def __init__(self, path: str | PathLike[str], *, timeout: float = 30.0) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            refuse(self.path)
+            refuse_part(self.path)
         with self._told():
             # Transactions are begun by hand: one that only reads first could lose its turn.
             self._db = sqlite3.connect(self.path, timeout=timeout, isolation_level=None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rankblend.cli.embedder import embedder_for
+from rankblend.cli.options import embedder_for
 from rankblend.embedders import identity, wordllama
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall import Memory

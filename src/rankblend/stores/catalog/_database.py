@@ -12,7 +12,7 @@ from pathlib import Path
 from attrs import frozen
 
 from rankblend.errors import StoreClosedError
-from rankblend.files import hold, is_held, refuse, release
+from rankblend.files import hold, is_held, refuse_part, release
 from rankblend.stores.catalog import _file
 from rankblend.stores.catalog._file import MEMORY
 
@@ -82,7 +82,7 @@ class Database:
         file = _file.locate_file(path)
         with _file.translated(str(path)):
             if not file.exists():
-                refuse(file)
+                refuse_part(file)
                 _file.create(file, timeout)
             # To close a file takes away the locks that other connections of this process have on it.
             foreign = not is_held(file) and _file.inspect_file(file)

@@ -1,4 +1,4 @@
-"""``rankblend ingest``: memories from JSON lines or from a data set into a file."""
+"""``rankblend ingest``, ``export``, ``reembed`` and ``compact``: all of a memory file at once."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ import typer
 from rich.text import Text
 
 from rankblend.cli.console import counted, errors, output, progress
-from rankblend.cli.embedder import HELP, embedder_for
+from rankblend.cli.options import OUTPUT, Db, EmbedderChoice, NewDb, embedder_for, require_file
+from rankblend.cli.reasonlets_shown import open_procedures
 from rankblend.embedders import Embedder
 from rankblend.errors import InvalidArgumentError, RankblendError
 from rankblend.experiment.datasets import LOADERS, load_dataset
 from rankblend.recall import Batch, Memory, read_batch, read_edges, read_items, stored_embedder
+from rankblend.stores.catalog import Catalog
 
-__all__ = ["ingest"]
+__all__ = ["compact", "export", "ingest", "reembed"]
 
 _SHOWN_PROBLEMS = 20
 
 
 def ingest(
     source: Annotated[Path, typer.Argument(help="A .jsonl file, or the path of a data set.")],
-    db: Annotated[Path, typer.Option("--db", help="The memory file; created when missing.")],
+    db: NewDb,
     dataset: Annotated[
         str | None, typer.Option("--dataset", help=f"Read SOURCE as {', '.join(sorted(LOADERS))}.")
     ] = None,
     scope: Annotated[
         str | None, typer.Option("--scope", help="Scope of lines that name none.")
     ] = None,
-    embedder: Annotated[str, typer.Option("--embedder", help=HELP)] = "auto",
+    embedder: EmbedderChoice = "auto",
 ) -> None:
     """Write memories from [b]SOURCE[/b] into a memory file.
 
@@ -64,6 +66,47 @@ def ingest(
         written += f" and {counted(len(batch.procedures), 'procedure', 'procedures')}"
     missing = ", without vectors" if chosen is None and not batch.brings_vectors else ""
     output.print(Text(f"{written} written to {db} ({total:,} in all{missing})"), soft_wrap=True)
+
+
+def export(
+    db: Db, out: Annotated[Path, typer.Option("--out", help="The .jsonl to write."), OUTPUT]
+) -> None:
+    """Write everything in a file as JSON lines: memories, links, procedures and runs."""
+    require_file(db)
+    with Memory.open(db) as memory:
+        count = memory.export(out)
+    errors.print(Text(f"{counted(count, 'line', 'lines')} written to {out}"), soft_wrap=True)
+
+
+def reembed(db: Db, embedder: EmbedderChoice) -> None:
+    """Replace every vector in a file, of memories and procedures, with another embedder's."""
+    require_file(db)
+    chosen = embedder_for(embedder, None)
+    if chosen is None:
+        raise InvalidArgumentError("--embedder: expected an embedder, not none")
+    with Memory.open(db) as memory:
+        count = memory.reembed(chosen)
+    written = counted(count, "memory", "memories")
+    with open_procedures(db) as kept:
+        found = kept.statistics()
+    if procedures := found.active + found.pending:
+        written += f" and {counted(procedures, 'procedure', 'procedures')}"
+    output.print(f"{written} embedded anew")
+
+
+def compact(db: Db) -> None:
+    """Rewrite a file without what was erased from it, and give the space back to the disk.
+
+    Exits with 1 while somebody still reads an older state: erased words may then be in the log
+    beside the file.
+    """
+    require_file(db)
+    with Catalog.open(db) as catalog:
+        done = catalog.compact()
+    output.print(f"{done.freed:,} bytes given back")
+    if done.waiting:
+        errors.print(f"{db} is in use; what was erased may still be in its log. Try again later")
+        raise typer.Exit(1)
 
 
 def _read(source: Path, dataset: str | None, scope: str | None) -> Batch:
