@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rankblend.limits import LIMITS
 from rankblend.reasonlets import (
     Capture,
     Edge,
@@ -26,8 +27,6 @@ from rankblend.reasonlets import (
     ReasonletValidationError,
     SqliteReasonletStore,
 )
-from rankblend.reasonlets._memory import MAX_PAGE
-from rankblend.reasonlets._options import MAX_CANDIDATES, MAX_TOP
 from rankblend.stores.procedures._capture import named_after
 from rankblend.stores.procedures._graph import MAX_EDGES, MAX_NODES
 
@@ -214,13 +213,16 @@ def test_worked_example_when_nothing_is_inherited_then_the_new_version_is_last(
 def test_limits_when_compared_with_the_expected_ones_then_equal(vectors: Vectors) -> None:
     limits = vectors("mnemosyne")["limits"]
     options = ReasonletOptions()
-    assert (options.top, MAX_TOP) == (limits["top"]["default"], limits["top"]["max"])
+    assert (options.top, LIMITS["procedures"].most) == (
+        limits["top"]["default"],
+        limits["top"]["max"],
+    )
     pool = limits["candidate_pool"]
-    assert (options.candidate_pool, MAX_CANDIDATES) == (pool["default"], pool["max"])
+    assert (options.candidate_pool, LIMITS["candidate_pool"].most) == (pool["default"], pool["max"])
     assert options.min_similarity == limits["min_similarity"]["default"]
     assert options.min_intent_confidence == limits["min_intent_confidence"]
     assert (limits["graph"]["max_nodes"], limits["graph"]["max_edges"]) == (MAX_NODES, MAX_EDGES)
-    assert limits["review_page"]["max"] == MAX_PAGE
+    assert limits["review_page"]["max"] == LIMITS["page"].most
     assert len(named_after(None, "é" * 500)) == limits["name_code_points"]
     assert options.evaluation_timeout == timedelta(seconds=limits["evaluation_timeout_seconds"])
     tolerance = limits["weights_sum_tolerance"]

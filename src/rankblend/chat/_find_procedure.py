@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from attrs import field, frozen
 
 from rankblend.chat._offer import matches_as_json
-from rankblend.chat._options import positive_problems
 from rankblend.chat._provided import SupportsRecall, ask, blocking_problems
 from rankblend.reasonlets import (
+    Checks,
     ReasonletMatch,
     Said,
-    raise_invalid,
     read_duration,
     read_scope,
-    scope_problems,
-    unit_problems,
 )
 from rankblend.relevance import Scope
 
@@ -62,7 +59,9 @@ class FindProcedure:
     found: Callable[[Sequence[ReasonletMatch]], None] = field(default=_nobody, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        raise_invalid(self._problems())
+        checks = Checks()
+        self._check(checks)
+        checks.raise_if_any()
 
     @property
     def name(self) -> str:
@@ -122,17 +121,16 @@ class FindProcedure:
             return _UNAVAILABLE
         return text
 
-    def _problems(self) -> Iterator[str]:
+    def _check(self, checks: Checks) -> None:
         if not isinstance(self.memory, SupportsRecall):
             kind = type(self.memory).__name__
-            yield f"memory: expected something that recalls procedures, got {kind}"
+            checks.add("memory", f"expected something that recalls procedures, got {kind}")
         else:
-            yield from blocking_problems("memory", self.memory, SupportsRecall)
-        yield from scope_problems("scope", self.scope)
-        yield from unit_problems("min_similarity", self.min_similarity, optional=True)
-        yield from positive_problems("timeout", self.timeout)
-        if not callable(self.found):
-            yield f"found: expected a callable, got {type(self.found).__name__}"
+            checks.extend("", blocking_problems("memory", self.memory, SupportsRecall))
+        checks.scope("scope", self.scope)
+        checks.unit("min_similarity", self.min_similarity, optional=True)
+        checks.duration("timeout", self.timeout)
+        checks.callable("found", self.found)
 
 
 def accepts_find_procedure(tools: object) -> bool:

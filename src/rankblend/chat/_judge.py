@@ -10,11 +10,10 @@ from rankblend.chat._messages import Message, read_messages, text_of
 from rankblend.chat._pipeline import bypassed
 from rankblend.chat._streaming import StreamedReply
 from rankblend.reasonlets import (
+    Checks,
     Judgement,
     ReasonletUnavailableError,
     answer_of,
-    raise_invalid,
-    text_problems,
 )
 
 DEFAULT_CRITERIA = (
@@ -56,16 +55,13 @@ class ChatEvaluator:
         keywords: Mapping[str, Any] | None = None,
         read: Callable[[Any], Iterable[Message]] = read_messages,
     ) -> None:
-        parts: dict[str, object] = {"chat": chat, "read": read}
-        problems = [
-            f"{name}: expected a callable, got {type(part).__name__}"
-            for name, part in parts.items()
-            if not callable(part)
-        ]
-        problems += text_problems("criteria", criteria, limit=None)
+        checks = Checks()
+        checks.callable("chat", chat)
+        checks.callable("read", read)
+        checks.text("criteria", criteria, limit=None)
         if keywords is not None and not isinstance(keywords, Mapping):
-            problems.append(f"keywords: expected a mapping, got {type(keywords).__name__}")
-        raise_invalid(problems)
+            checks.add("keywords", f"expected a mapping, got {type(keywords).__name__}")
+        checks.raise_if_any()
         self._chat = chat
         self._criteria = criteria
         self._keywords = dict(keywords or {})

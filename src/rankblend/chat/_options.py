@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 from attrs import field, frozen
@@ -12,22 +12,12 @@ from rankblend.chat._offer import describe_match
 from rankblend.chat._transcript import is_failed_result
 from rankblend.reasonlets import (
     MAX_REFERENCE,
+    Checks,
     ReasonletMatch,
-    bool_problems,
-    raise_invalid,
     read_duration,
     read_scope,
-    scope_problems,
-    text_problems,
-    unit_problems,
 )
 from rankblend.relevance import Scope
-
-
-def positive_problems(name: str, value: object) -> Iterator[str]:
-    """Problems of a duration that must be above 0."""
-    if not isinstance(value, timedelta) or value <= timedelta(0):
-        yield f"{name}: expected a duration above 0"
 
 
 @frozen
@@ -63,17 +53,17 @@ class ChatOptions:
     is_failed: Callable[[Message], bool] = field(default=is_failed_result, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        raise_invalid(self._problems())
+        checks = Checks()
+        self._check(checks)
+        checks.raise_if_any()
 
-    def _problems(self) -> Iterator[str]:
+    def _check(self, checks: Checks) -> None:
         if self.default_scope is not None:
-            yield from scope_problems("default_scope", self.default_scope)
+            checks.scope("default_scope", self.default_scope)
         for name in ("recall", "capture", "expose_find_procedure"):
-            yield from bool_problems(name, getattr(self, name))
-        yield from unit_problems("min_similarity", self.min_similarity, optional=True)
-        yield from positive_problems("recall_timeout", self.recall_timeout)
-        yield from text_problems("source", self.source, limit=MAX_REFERENCE)
+            checks.flag(name, getattr(self, name))
+        checks.unit("min_similarity", self.min_similarity, optional=True)
+        checks.duration("recall_timeout", self.recall_timeout)
+        checks.text("source", self.source, limit=MAX_REFERENCE)
         for name in ("formatter", "is_failed"):
-            if not callable(getattr(self, name)):
-                kind = type(getattr(self, name)).__name__
-                yield f"{name}: expected a callable, got {kind}"
+            checks.callable(name, getattr(self, name))

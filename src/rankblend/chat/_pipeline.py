@@ -16,12 +16,10 @@ from rankblend.chat._options import ChatOptions
 from rankblend.chat._provided import Provided, SupportsOffer, SupportsRecall, ask
 from rankblend.reasonlets import (
     MAX_REFERENCE,
+    Checks,
     Down,
     Refused,
     raise_invalid,
-    read_scope,
-    scope_problems,
-    text_problems,
 )
 from rankblend.relevance import Scope
 
@@ -135,15 +133,15 @@ class ChatPipeline:
         return exchange
 
     def _scope(self, scope: object, subject_id: object) -> Scope | None:
-        read = self.options.default_scope if scope is None else read_scope(scope)
+        read = self.options.default_scope if scope is None else scope
         if read is None:
             return None
-        problems: list[str] = []
+        checks = Checks()
         if self.options.capture:
-            problems += text_problems("subject_id", subject_id, limit=MAX_REFERENCE, optional=True)
-        raise_invalid([*problems, *scope_problems("scope", read)])
-        assert isinstance(read, Scope)
-        return read
+            checks.text("subject_id", subject_id, limit=MAX_REFERENCE, optional=True)
+        found = checks.scope("scope", read)
+        checks.raise_if_any()
+        return found
 
     def _tool(self, memory: SupportsRecall, scope: Scope, exchange: Exchange) -> FindProcedure:
         return FindProcedure(

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from rankblend import limits
 from rankblend.chat._exchange import CAPTURES
-from rankblend.chat._options import positive_problems
 from rankblend.chat._provided import Provided, SupportsRemember
-from rankblend.reasonlets import Capture, Down, Refused, consult, raise_invalid, read_duration
+from rankblend.limits import LIMITS
+from rankblend.reasonlets import Capture, Checks, Down, Refused, consult, read_duration
 
 
 class CaptureQueue:
@@ -48,19 +47,18 @@ class CaptureQueue:
         )
         self._drain_timeout = read_duration(drain_timeout)
         self._cancel_timeout = read_duration(cancel_timeout)
-        self._capacity = capacity
-        raise_invalid(self._problems())
+        checks = Checks()
+        checks.extend("", self._memory.problems)
+        LIMITS["capacity"].hold(checks, "capacity", capacity)
+        checks.duration("drain_timeout", self._drain_timeout)
+        checks.duration("cancel_timeout", self._cancel_timeout)
+        checks.raise_if_any()
+        self._capacity = int(capacity)
         self._waiting: deque[Capture] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._current: Capture | None = None
         self._left_memory: asyncio.Event | None = None
         self._closed = False
-
-    def _problems(self) -> Iterator[str]:
-        yield from self._memory.problems
-        yield from limits.beyond(capacity=self._capacity)
-        yield from positive_problems("drain_timeout", self._drain_timeout)
-        yield from positive_problems("cancel_timeout", self._cancel_timeout)
 
     def __len__(self) -> int:
         """How many captures wait, without the one that is being remembered."""

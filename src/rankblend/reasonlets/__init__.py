@@ -51,6 +51,8 @@ from rankblend.stores.procedures import (
     MAX_NAME,
     MAX_REFERENCE,
     Capture,
+    Checked,
+    Checks,
     Counts,
     Draft,
     Edge,
@@ -76,13 +78,9 @@ from rankblend.stores.procedures import (
     SqliteReasonletStore,
     Status,
     VerdictSource,
-    bool_problems,
     graph_schema,
     read_duration,
     read_scope,
-    scope_problems,
-    text_problems,
-    unit_problems,
 )
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sized
 from contextvars import copy_context
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar
@@ -33,16 +33,15 @@ from rankblend.stores.procedures import (
     MAX_REFERENCE,
     UNSPECIFIED,
     Capture,
-    bool_problems,
+    Checked,
+    Checks,
     judged_answer,
-    text_problems,
-    unit_problems,
 )
 from rankblend.telemetry import Operation
 
 
 @frozen
-class GuardVerdict:
+class GuardVerdict(Checked):
     """Whether a capture may be remembered.
 
     Args:
@@ -63,18 +62,15 @@ class GuardVerdict:
         """It may not, because this detector fired."""
         return cls(blocked=True, detector=detector)
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each."""
-        return tuple(self._problems())
-
-    def _problems(self) -> Iterator[str]:
-        yield from bool_problems("blocked", self.blocked)
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        checks.flag("blocked", self.blocked)
         optional = self.blocked is not True
-        yield from text_problems("detector", self.detector, limit=MAX_REFERENCE, optional=optional)
+        checks.text("detector", self.detector, limit=MAX_REFERENCE, optional=optional)
 
 
 @frozen
-class ExtractedIntent:
+class ExtractedIntent(Checked):
     """What a question is about.
 
     Args:
@@ -85,24 +81,21 @@ class ExtractedIntent:
     intent: str
     confidence: float
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each."""
-        return tuple(self._problems())
-
-    def _problems(self) -> Iterator[str]:
-        yield from text_problems("intent", self.intent, limit=MAX_INTENT)
-        yield from unit_problems("confidence", self.confidence)
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        checks.text("intent", self.intent, limit=MAX_INTENT)
+        checks.unit("confidence", self.confidence)
 
 
 @frozen
-class Judgement:
+class Judgement(Checked):
     """An evaluator's verdict on a run."""
 
     success: bool
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each."""
-        return tuple(bool_problems("success", self.success))
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        checks.flag("success", self.success)
 
 
 class CaptureGuard(Protocol):

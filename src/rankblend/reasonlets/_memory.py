@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
@@ -12,7 +12,6 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.checks import Problems
 from rankblend.embedders import Embedder, identity
 from rankblend.errors import (
     ReasonletAdapterError,
@@ -40,6 +39,7 @@ from rankblend.stores.procedures import (
     MAX_REFERENCE,
     Candidate,
     Capture,
+    Checks,
     Draft,
     Erased,
     Feedback,
@@ -56,117 +56,28 @@ from rankblend.stores.procedures import (
     Search,
     Status,
     VerdictSource,
-    bool_problems,
-    id_problems,
     named_after,
-    question_problems,
-    read_duration,
-    read_scope,
-    scope_problems,
-    text_problems,
-    unit_problems,
 )
 
 
-def read_question(
-    question: object, scope: object, intent: object, top: object, min_similarity: object
-) -> Scope:
-    """The scope of a recall whose arguments are all valid.
+def _place(scope: object, **ids: object) -> Scope:
+    """The scope of a call, whose only other arguments are ids; see `_read`."""
+    checks = Checks()
+    for name, value in ids.items():
+        checks.id(name, value)
+    return _read(checks, scope)
+
+
+def _read(checks: Checks, scope: object) -> Scope:
+    """The scope of a call whose other arguments have been checked.
 
     Raises:
-        ReasonletValidationError: Everything that is wrong.
+        ReasonletValidationError: Everything that is wrong with all of them.
     """
-    return _checked(
-        scope,
-        question_problems("question", question),
-        text_problems("intent", intent, limit=MAX_INTENT, optional=True),
-        _count_problems("top", top, "procedures", optional=True),
-        unit_problems("min_similarity", min_similarity, optional=True),
-    )
-
-
-def read_run(
-    scope: object,
-    id: object,
-    outcome: object,
-    provenance: object,
-    question: object,
-    answer: object,
-) -> Scope:
-    """The scope of a run whose arguments are all valid; see `read_question`."""
-    return _checked(
-        scope,
-        id_problems("id", id),
-        _part_problems("outcome", outcome, Outcome),
-        _part_problems("provenance", provenance, Provenance),
-        question_problems("question", question, optional=True),
-        text_problems("answer", answer, limit=None, optional=True, blank=True)
-        if not isinstance(answer, str)
-        else (),
-    )
-
-
-def read_feedback(scope: object, execution: object, feedback: Feedback) -> Scope:
-    """The scope of feedback whose arguments are all valid; see `read_question`."""
-    return _checked(scope, id_problems("execution", execution), feedback.validate())
-
-
-def read_page(scope: object, limit: object, after: object) -> Scope:
-    """The scope of a page whose arguments are all valid; see `read_question`."""
-    return _checked(
-        scope,
-        _count_problems("limit", limit, "page"),
-        id_problems("after", after, optional=True),
-    )
-
-
-def read_place(scope: object, id: object = "-") -> Scope:
-    """The scope of a look-up by id; see `read_question`."""
-    return _checked(scope, id_problems("id", id))
-
-
-def read_erasure(scope: object, subject_id: object, purge: object) -> Scope:
-    """The scope of an erasure whose arguments are all valid; see `read_question`."""
-    return _checked(
-        scope,
-        text_problems("subject_id", subject_id, limit=MAX_REFERENCE),
-        bool_problems("purge", purge),
-    )
-
-
-def check_prune(scope: object, older_than: object, keep: object) -> Scope | None:
-    """The scope of a pruning whose arguments are all valid, None for all; see `read_question`."""
-    problems: list[str] = []
-    if older_than is None and keep is None:
-        problems.append("older_than, keep: expected at least one of them")
-    age = read_duration(older_than)
-    if age is not None and not (isinstance(age, timedelta) and age > timedelta(0)):
-        problems.append("older_than: expected a duration above 0")
-    problems += _count_problems("keep", keep, "keep", optional=True)
-    if scope is None:
-        raise_invalid(problems)
-        return None
-    return _checked(scope, problems)
-
-
-def _checked(scope: object, *problems: Iterable[str]) -> Scope:
-    read = read_scope(scope)
-    raise_invalid([*scope_problems("scope", read), *(line for each in problems for line in each)])
-    assert isinstance(read, Scope)
+    read = checks.scope("scope", scope)
+    checks.raise_if_any()
+    assert read is not None
     return read
-
-
-def _part_problems(name: str, value: object, kind: type[Outcome | Provenance]) -> Iterator[str]:
-    if isinstance(value, kind):
-        yield from (f"{name}.{problem}" for problem in value.validate())
-    else:
-        yield f"{name}: expected {kind.__name__}, got {type(value).__name__}"
-
-
-def _count_problems(name: str, value: object, limit: str, *, optional: bool = False) -> list[str]:
-    problems = Problems()
-    LIMITS[limit].hold(problems, name, value, optional=optional)
-    return problems.lines
 
 
 T = TypeVar("T")
@@ -190,8 +101,11 @@ class KeptReasonlets:
             limit: 1 to 100.
             after: The last id of the page before.
         """
-        where = read_page(scope, limit, after)
-        return list(await stored(self.store.pending(where, limit, after)))
+        checks = Checks()
+        LIMITS["page"].hold(checks, "limit", limit)
+        checks.id("after", after, optional=True)
+        where = _read(checks, scope)
+        return list(await stored(self.store.pending(where, int(limit), after)))
 
     async def approve(self, scope: ScopeLike, id: str) -> None:
         """Make a procedure recallable from the next query on; an active one stays as it is.
@@ -199,7 +113,7 @@ class KeptReasonlets:
         Raises:
             ReasonletNotFoundError: It is not in the scope.
         """
-        await stored(self.store.approve(read_place(scope, id), id))
+        await stored(self.store.approve(_place(scope, id=id), id))
 
     async def reject(self, scope: ScopeLike, id: str) -> None:
         """Delete a procedure that waits for review, with its runs and their feedback.
@@ -208,7 +122,7 @@ class KeptReasonlets:
             ReasonletNotFoundError: It is not in the scope.
             ReasonletConflictError: It is active, or has versions below it.
         """
-        await stored(self.store.reject(read_place(scope, id), id))
+        await stored(self.store.reject(_place(scope, id=id), id))
 
     async def get(self, scope: ScopeLike, id: str) -> Reasonlet:
         """One procedure of a scope, whatever its status.
@@ -216,7 +130,7 @@ class KeptReasonlets:
         Raises:
             ReasonletNotFoundError: It is not in the scope.
         """
-        where = read_place(scope, id)
+        where = _place(scope, id=id)
         (found,) = await stored(self.store.get([id]))
         if found is None or found.scope != where:
             raise ReasonletNotFoundError("reasonlet")
@@ -228,11 +142,11 @@ class KeptReasonlets:
         Raises:
             ReasonletNotFoundError: It is not in the scope.
         """
-        return list(await stored(self.store.family(read_place(scope, id), id)))
+        return list(await stored(self.store.family(_place(scope, id=id), id)))
 
     async def statistics(self, scope: ScopeLike | None = None) -> ReasonletStatistics:
         """Counts over exactly this scope; None: over the whole store."""
-        where = None if scope is None else read_place(scope)
+        where = None if scope is None else _place(scope)
         return await stored(self.store.statistics(where))
 
     async def prune(
@@ -252,10 +166,18 @@ class KeptReasonlets:
         Returns:
             How many runs went.
         """
-        where = check_prune(scope, older_than, keep)
-        age: timedelta | None = read_duration(older_than)
+        checks = Checks()
+        if older_than is None and keep is None:
+            checks.add("older_than, keep", "expected at least one of them")
+        age = checks.duration("older_than", older_than, optional=True)
+        LIMITS["keep"].hold(checks, "keep", keep, optional=True)
+        if scope is None:
+            checks.raise_if_any()
+        where = None if scope is None else _read(checks, scope)
         before = None if age is None else self._now() - age.total_seconds()
-        return await stored(self.store.prune(where, before=before, keep=keep))
+        return await stored(
+            self.store.prune(where, before=before, keep=None if keep is None else int(keep))
+        )
 
     async def erase_subject(
         self, scope: ScopeLike, subject_id: str, *, purge: bool = False
@@ -269,7 +191,10 @@ class KeptReasonlets:
             subject_id: As in the provenance.
             purge: Also clean what the file has freed; takes as long as rewriting it.
         """
-        where = read_erasure(scope, subject_id, purge)
+        checks = Checks()
+        checks.text("subject_id", subject_id, limit=MAX_REFERENCE)
+        checks.flag("purge", purge)
+        where = _read(checks, scope)
         return await stored(self.store.erase_subject(where, subject_id, purge=purge))
 
     async def rebuild_judged_counters(self) -> int:
@@ -314,11 +239,10 @@ class KeptReasonlets:
         await self.aclose()
 
     def _now(self) -> float:
-        now: object = self._clock()
-        if not isinstance(now, datetime) or now.tzinfo is None:
-            raise_invalid(["clock: expected it to return an aware datetime"])
-        assert isinstance(now, datetime)
-        return now.timestamp()
+        checks = Checks()
+        now = checks.clock(self._clock)
+        checks.raise_if_any()
+        return now
 
 
 async def stored(call: Awaitable[T]) -> T:
@@ -372,24 +296,16 @@ class ReasonletMemory(KeptReasonlets):
     ) -> None:
         store = InMemoryReasonletStore() if store is None else store
         options = ReasonletOptions() if options is None else options
-        callables: dict[str, object] = {
-            "guard": guard,
-            "extractor": extractor,
-            "evaluator": evaluator,
-            "clock": clock,
-        }
-        problems = [
-            f"{name}: expected a callable, got {type(value).__name__}"
-            for name, value in callables.items()
-            if value is not None and not callable(value)
-        ]
-        if not callable(embedder):
-            problems.append(f"embedder: expected a callable, got {type(embedder).__name__}")
+        checks = Checks()
+        checks.callable("embedder", embedder)
         if not isinstance(store, ReasonletStore):
-            problems.append(f"store: expected a ReasonletStore, got {type(store).__name__}")
-        if not isinstance(options, ReasonletOptions):
-            problems.append(f"options: expected ReasonletOptions, got {type(options).__name__}")
-        raise_invalid(problems)
+            checks.add("store", f"expected a ReasonletStore, got {type(store).__name__}")
+        checks.instance("options", options, ReasonletOptions)
+        parts = {"guard": guard, "extractor": extractor, "evaluator": evaluator, "clock": clock}
+        for name, part in parts.items():
+            if part is not None:
+                checks.callable(name, part)
+        checks.raise_if_any()
         super().__init__(store, clock or system_clock)
         self.options = options
         self._advice = Advice(embedder, guard, extractor, evaluator, options)
@@ -463,12 +379,17 @@ class ReasonletMemory(KeptReasonlets):
             ReasonletAdapterError: The extractor or the store broke its contract.
         """
         with RECALL.observe() as observed:
-            where = read_question(question, scope, intent, top, min_similarity)
+            checks = Checks()
+            checks.question("question", question)
+            checks.text("intent", intent, limit=MAX_INTENT, optional=True)
+            LIMITS["procedures"].hold(checks, "top", top, optional=True)
+            min_similarity = checks.unit("min_similarity", min_similarity, optional=True)
+            where = _read(checks, scope)
             now = self._now()
             wanted = await self._advice.filter(question, intent)
             vector = await self._advice.embed(question, await self._dimension())
             profile = self.options.profile(min_similarity)
-            top = self.options.top if top is None else top
+            top = self.options.top if top is None else int(top)
             limit = min(max(profile.pool.size, top), profile.pool.max)
             blended = profile.scope.mode.value != "off"
             search = Search(where, vector, limit, wanted, blended, self._identity(vector))
@@ -509,7 +430,14 @@ class ReasonletMemory(KeptReasonlets):
             ReasonletUnavailableError: The store is down.
             ReasonletAdapterError: The evaluator broke its contract.
         """
-        where = read_run(scope, id, outcome, provenance, question, answer)
+        checks = Checks()
+        checks.id("id", id)
+        checks.part("outcome", outcome, Outcome)
+        checks.part("provenance", provenance, Provenance)
+        checks.question("question", question, optional=True)
+        if answer is not None and not isinstance(answer, str):
+            checks.add("answer", f"expected text or None, got {type(answer).__name__}")
+        where = _read(checks, scope)
         now = self._now()
         verdict = await self._advice.judge(question, answer)
         run = Run(now, outcome, provenance, verdict)
@@ -539,7 +467,10 @@ class ReasonletMemory(KeptReasonlets):
             ReasonletNotFoundError: No such run in the scope, or it was pruned.
         """
         feedback = Feedback(utility, correctness, reusability, worked)
-        where = read_feedback(scope, execution, feedback)
+        checks = Checks()
+        checks.id("execution", execution)
+        checks.extend("", feedback.validate())
+        where = _read(checks, scope)
         await stored(self.store.feedback(where, execution, feedback))
 
     async def _dimension(self) -> int | None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
 
 from attrs import evolve, field, frozen
 
-from rankblend.checks import Problems
-from rankblend.errors import raise_invalid
 from rankblend.limits import LIMITS
 from rankblend.profiles import Floor, RankingProfile, SignalRecipe, load_profile
 from rankblend.relevance import ScopeBlend, is_number
 from rankblend.stores.procedures import (
-    bool_problems,
+    Checks,
     read_duration,
-    unit_problems,
 )
 
 MAX_CANDIDATES = LIMITS["candidate_pool"].most
@@ -73,7 +69,9 @@ class ReasonletOptions:
     scope_blend: ScopeBlend = field(factory=ScopeBlend)
 
     def __attrs_post_init__(self) -> None:
-        raise_invalid(self._problems())
+        checks = Checks()
+        self._check(checks)
+        checks.raise_if_any()
 
     def profile(self, min_similarity: float | None = None) -> RankingProfile:
         """The profile ``mnemosyne`` with these options.
@@ -117,33 +115,23 @@ class ReasonletOptions:
     def _floored(self) -> dict[float, RankingProfile]:
         return {}
 
-    def _problems(self) -> Iterator[str]:
+    def _check(self, checks: Checks) -> None:
         for name in (*_WEIGHTS, "min_similarity", "agent_verdict_weight", "min_intent_confidence"):
-            yield from unit_problems(name, getattr(self, name))
+            checks.unit(name, getattr(self, name))
         weights = [getattr(self, name) for name in _WEIGHTS]
         if all(map(is_number, weights)) and abs(math.fsum(weights) - 1.0) > _SUM_TOLERANCE:
-            yield (
-                f"{', '.join(_WEIGHTS)}: expected a sum of 1 within {_SUM_TOLERANCE:g}, "
-                f"got {math.fsum(weights):.12g}"
-            )
-        if not is_number(self.prior_weight) or self.prior_weight <= 0:
-            yield "prior_weight: expected a finite number above 0"
-        problems = Problems()
-        LIMITS["candidate_pool"].hold(problems, "candidate_pool", self.candidate_pool)
-        LIMITS["procedures"].hold(problems, "top", self.top)
-        yield from problems.lines
-        for name, longest in (("freshness_half_life", None), ("guard_timeout", None),
-                              ("evaluation_timeout", _LONGEST_TIMEOUT)):  # fmt: skip
-            value = getattr(self, name)
-            if value is None and name != "freshness_half_life":
-                continue
-            if not isinstance(value, timedelta) or value <= timedelta(0):
-                yield f"{name}: expected a duration above 0"
-            elif longest is not None and value > longest:
-                yield f"{name}: expected at most {longest.total_seconds():,.0f} s"
-        yield from bool_problems("require_review", self.require_review)
-        if not isinstance(self.scope_blend, ScopeBlend):
-            yield "scope_blend: expected a ScopeBlend"
+            expected = f"expected a sum of 1 within {_SUM_TOLERANCE:g}"
+            checks.add(", ".join(_WEIGHTS), f"{expected}, got {math.fsum(weights):.12g}")
+        checks.number("prior_weight", self.prior_weight, above=0)
+        LIMITS["candidate_pool"].hold(checks, "candidate_pool", self.candidate_pool)
+        LIMITS["procedures"].hold(checks, "top", self.top)
+        checks.duration("freshness_half_life", self.freshness_half_life)
+        checks.duration("guard_timeout", self.guard_timeout, optional=True)
+        checks.duration(
+            "evaluation_timeout", self.evaluation_timeout, most=_LONGEST_TIMEOUT, optional=True
+        )
+        checks.flag("require_review", self.require_review)
+        checks.instance("scope_blend", self.scope_blend, ScopeBlend)
 
 
 def _with_floor(profile: RankingProfile, least: float) -> RankingProfile:

@@ -232,11 +232,15 @@ def test_publish_when_procedures_are_shown_then_their_vectors_are_not_copied(
     assert not any("vector" in line for line in copies)
 
 
+@pytest.mark.parametrize("purge", [False, True])
 @pytest.mark.parametrize("published", [False, True])
 def test_erasure_when_a_person_goes_then_no_byte_of_theirs_is_left_in_a_shared_file(
-    tmp_path: Path, published: bool
+    tmp_path: Path, published: bool, purge: bool
 ) -> None:
-    """Planted in everything that can be said about a procedure or a run, and in the vectors."""
+    """Planted in everything that can be said about a procedure or a run, and in the vectors.
+
+    Without a purge, what was freed goes when the last one closes the file.
+    """
     path, plant = tmp_path / "all.db", "zebra-7731"
     unit = [0.6, 0.8]
 
@@ -254,17 +258,19 @@ def test_erasure_when_a_person_goes_then_no_byte_of_theirs_is_left_in_a_shared_f
         stores, layers = [*rb.default_stores(), store], ProcedureStore.layers
         with rb.Memory.open(path, embedder=embed, stores=stores, layers=layers) as memory:
             memory.remember("tea is at four", scope=SCOPE, id="tea")
+            ids: list[str] = []
             for number in range(40):
-                learn(
+                made = learn(
                     procedures, f"How? {plant} {number} " * 20, graph=graph, provenance=of_ana,
                     intent=f"{plant} intent", name=f"{plant} {number}",
                 )  # fmt: skip
+                ids.append(made.id)
                 kept = learn(procedures, f"How else {number}?")
                 procedures.record_execution(SCOPE, kept.id, Outcome(True), of_ana)
             if published:
                 assert store.publish(memory) == (80, 0)
                 assert memory.recall(f"{plant}", scope=SCOPE, top=50, profile="mnemosyne").ids
-            erased = procedures.erase_subject(SCOPE, f"{plant} ana", purge=True)
+            erased = procedures.erase_subject(SCOPE, f"{plant} ana", purge=purge)
             assert (erased.reasonlets, erased.executions, erased.waiting) == (40, 80, False)
             if published:
                 assert store.publish(memory) == (0, 0)
@@ -272,5 +278,6 @@ def test_erasure_when_a_person_goes_then_no_byte_of_theirs_is_left_in_a_shared_f
                 assert not any(plant in match.memory.text for match in found)
     left = b"".join(each.read_bytes() for each in sorted(tmp_path.iterdir()))
     assert plant.encode() not in left
+    assert not [id_ for id_ in ids if id_.encode() in left]
     assert np.array(unit, "<f4").tobytes() not in left
     assert b"How else 7?" in left

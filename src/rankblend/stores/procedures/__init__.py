@@ -13,21 +13,17 @@ from rankblend.stores.procedures._capture import (
     Capture,
     Outcome,
     Provenance,
-    id_problems,
     judged_answer,
     named_after,
-    question_problems,
 )
 from rankblend.stores.procedures._checks import (
     MAX_INTENT,
     MAX_NAME,
     MAX_REFERENCE,
-    bool_problems,
+    Checked,
+    Checks,
     read_duration,
     read_scope,
-    scope_problems,
-    text_problems,
-    unit_problems,
 )
 from rankblend.stores.procedures._graph import (
     MAX_EDGES,

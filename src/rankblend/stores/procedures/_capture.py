@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
@@ -13,17 +13,14 @@ from rankblend.kernels.text import is_blank
 from rankblend.relevance import Scope
 from rankblend.stores.procedures._checks import (
     MAX_ANSWER,
+    MAX_DURATION,
     MAX_INTENT,
     MAX_NAME,
-    MAX_QUESTION,
     MAX_REFERENCE,
-    bool_problems,
-    duration_problems,
+    Checked,
+    Checks,
     read_duration,
     read_scope,
-    scope_problems,
-    text_problems,
-    unit_problems,
 )
 from rankblend.stores.procedures._graph import Graph, PicklesByFields
 
@@ -31,7 +28,6 @@ UNSPECIFIED = "unspecified"
 """The intent of a capture that names none when no extractor is there."""
 MAX_TAGS = 50
 _TAG_NAME, _TAG_VALUE = 100, 1_000
-_LONGEST_ID = 64
 
 
 def _tags(value: Any) -> Any:
@@ -39,7 +35,7 @@ def _tags(value: Any) -> Any:
 
 
 @frozen
-class Outcome:
+class Outcome(Checked):
     """How a run went, as the agent sees it.
 
     Args:
@@ -52,18 +48,15 @@ class Outcome:
     duration: timedelta | None = field(default=None, converter=read_duration)
     score: float | None = None
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each."""
-        return tuple(self._problems())
-
-    def _problems(self) -> Iterator[str]:
-        yield from bool_problems("success", self.success)
-        yield from duration_problems("duration", self.duration)
-        yield from unit_problems("score", self.score, optional=True)
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        checks.flag("success", self.success)
+        checks.duration("duration", self.duration, positive=False, most=MAX_DURATION, optional=True)
+        checks.unit("score", self.score, optional=True)
 
 
 @frozen
-class Provenance(PicklesByFields):
+class Provenance(Checked, PicklesByFields):
     """Where a procedure or a run comes from.
 
     Args:
@@ -78,27 +71,23 @@ class Provenance(PicklesByFields):
     subject_id: str | None = None
     tags: Mapping[str, str] = field(factory=dict, converter=_tags, hash=False)
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each."""
-        return tuple(self._problems())
-
-    def _problems(self) -> Iterator[str]:
-        yield from text_problems("source", self.source, limit=MAX_REFERENCE)
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        checks.text("source", self.source, limit=MAX_REFERENCE)
         for name in ("run_id", "subject_id"):
-            value = getattr(self, name)
-            yield from text_problems(name, value, limit=MAX_REFERENCE, optional=True)
+            checks.text(name, getattr(self, name), limit=MAX_REFERENCE, optional=True)
         if not isinstance(self.tags, Mapping):
-            yield f"tags: expected a mapping, got {type(self.tags).__name__}"
+            checks.add("tags", f"expected a mapping, got {type(self.tags).__name__}")
             return
         if len(self.tags) > MAX_TAGS:
-            yield f"tags: expected at most {MAX_TAGS}, got {len(self.tags):,}"
+            checks.add("tags", f"expected at most {MAX_TAGS}, got {len(self.tags):,}")
         for at, (name, value) in enumerate(self.tags.items()):
-            yield from text_problems(f"tags[{at}]: name", name, limit=_TAG_NAME)
-            yield from text_problems(f"tags[{at}]: value", value, limit=_TAG_VALUE, blank=True)
+            checks.text(f"tags[{at}]: name", name, limit=_TAG_NAME)
+            checks.text(f"tags[{at}]: value", value, limit=_TAG_VALUE, blank=True)
 
 
 @frozen
-class Capture:
+class Capture(Checked):
     """One answered question, to be remembered as a procedure, a version of one, or a run.
 
     Constructing one checks nothing; `ReasonletMemory.remember` reports everything at once.
@@ -125,43 +114,17 @@ class Capture:
     parent_id: str | None = None
     answer: str | None = field(default=None, repr=False)
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each with the path of the field."""
-        return tuple(self._problems())
-
-    def _problems(self) -> Iterator[str]:
-        yield from scope_problems("scope", self.scope)
-        yield from question_problems("question", self.question)
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        checks.scope("scope", self.scope)
+        checks.question("question", self.question)
         for name, kind in (("graph", Graph), ("outcome", Outcome), ("provenance", Provenance)):
-            value = getattr(self, name)
-            if isinstance(value, kind):
-                yield from (f"{name}.{problem}" for problem in value.validate())
-            else:
-                yield f"{name}: expected {kind.__name__}, got {type(value).__name__}"
-        yield from _visible_problems("name", self.name, limit=None, optional=True)
-        yield from text_problems("intent", self.intent, limit=MAX_INTENT, optional=True)
-        yield from id_problems("parent_id", self.parent_id, optional=True)
+            checks.part(name, getattr(self, name), kind)
+        checks.question("name", self.name, limit=None, optional=True)
+        checks.text("intent", self.intent, limit=MAX_INTENT, optional=True)
+        checks.id("parent_id", self.parent_id, optional=True)
         if self.answer is not None and not isinstance(self.answer, str):
-            yield f"answer: expected text or None, got {type(self.answer).__name__}"
-
-
-def question_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
-    """Problems of a question; one made of nothing but invisible characters is blank, too."""
-    yield from _visible_problems(name, value, limit=MAX_QUESTION, optional=optional)
-
-
-def _visible_problems(
-    name: str, value: object, *, limit: int | None, optional: bool
-) -> Iterable[str]:
-    found = tuple(text_problems(name, value, limit=limit, optional=optional))
-    yield from found
-    if not found and isinstance(value, str) and is_blank(value):
-        yield f"{name}: expected some text, got a blank"
-
-
-def id_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
-    """Problems of an id that something is looked up by."""
-    yield from text_problems(name, value, limit=_LONGEST_ID, optional=optional)
+            checks.add("answer", f"expected text or None, got {type(self.answer).__name__}")
 
 
 def judged_answer(answer: str | None) -> str | None:
@@ -169,9 +132,9 @@ def judged_answer(answer: str | None) -> str | None:
 
     It is the agent's own output, so it makes no call fail.
     """
-    if answer is None or tuple(text_problems("answer", answer, limit=MAX_ANSWER)):
-        return None
-    return answer
+    checks = Checks()
+    checks.text("answer", answer, limit=MAX_ANSWER)
+    return None if checks.lines else answer
 
 
 def named_after(name: str | None, question: str) -> str:

@@ -1,16 +1,19 @@
-"""What the parts of a capture must be like; every check names the field, none repeats its value."""
+"""What the parts of procedures must be like; every problem names the field, none repeats its value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from rankblend.canonical import canonical_json
-from rankblend.errors import InvalidArgumentError, InvalidScopeError
-from rankblend.relevance import Scope, is_number
+from rankblend.checks import At, Problems
+from rankblend.errors import InvalidArgumentError, InvalidScopeError, ReasonletValidationError
+from rankblend.kernels.text import is_blank
+from rankblend.relevance import Scope
+from rankblend.values import real_number, type_name
 
-# In code points.
+# In characters.
 MAX_SCOPE_PART = 200
 MAX_QUESTION = 32_000
 MAX_ANSWER = 32_000
@@ -20,106 +23,89 @@ MAX_REFERENCE = 200
 """Longest source, run id and subject id."""
 MAX_DURATION = timedelta(days=3_653)
 """Of a run: ten years."""
+_LONGEST_ID = 64
 
 
-def text_problems(
-    name: str, value: object, *, limit: int | None, optional: bool = False, blank: bool = False
-) -> Iterable[str]:
-    """Problems of a text: its type, blankness, length in code points, lone surrogates.
+class Checks(Problems):
+    """The problems of procedures; what they raise is a `ReasonletValidationError`."""
 
-    Args:
-        name: The field.
-        value: What stands there.
-        limit: Most code points, or None.
-        optional: None is fine.
-        blank: A blank is fine.
-    """
-    if optional and value is None:
-        return
-    if not isinstance(value, str):
-        yield f"{name}: expected text, got {type(value).__name__}"
-        return
-    if not blank and not value.strip():
-        yield f"{name}: expected some text, got a blank"
-    if limit is not None and len(value) > limit:
-        yield f"{name}: expected at most {limit:,} code points, got {len(value):,}"
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        yield f"{name}: contains a lone surrogate, which cannot be stored as UTF-8"
+    def __init__(self) -> None:
+        super().__init__(ReasonletValidationError, show=type_name)
+
+    def scope(self, at: At, value: object) -> Scope | None:
+        """A scope whose parts are not too long, or its text; None when it is neither."""
+        read = read_scope(value)
+        if isinstance(read, str):
+            self.add(at, "expected a root-first path of kind:id levels, such as tenant:acme")
+        elif not isinstance(read, Scope):
+            self.add(at, f"expected a Scope or its text, got {type(read).__name__}")
+        else:
+            for position, level in enumerate(read.levels, start=1):
+                longest = max(len(level.kind), len(level.id))
+                if longest > MAX_SCOPE_PART:
+                    expected = f"expected at most {MAX_SCOPE_PART} characters in a part"
+                    self.add(at, f"level {position}: {expected}, got {longest:,}")
+            return read
+        return None
+
+    def question(
+        self, at: At, value: object, *, limit: int | None = MAX_QUESTION, optional: bool = False
+    ) -> None:
+        """A text that shows something: one of invisible characters only is blank, too."""
+        here = self.at()
+        here.text(at, value, limit=limit, optional=optional)
+        if here.clean and isinstance(value, str) and is_blank(value):
+            self.add(at, "expected some text, got a blank")
+
+    def id(self, at: At, value: object, *, optional: bool = False) -> None:
+        """An id that something is looked up by."""
+        self.text(at, value, limit=_LONGEST_ID, optional=optional)
+
+    def part(self, at: At, value: object, kind: type[Checked]) -> None:
+        """A value that checks itself."""
+        if self.instance(at, value, kind) is not None:
+            self.extend(at, value.validate())  # type: ignore[attr-defined]
+
+    def json(self, at: At, value: object) -> None:
+        """A mapping that can be written as JSON."""
+        if not isinstance(value, Mapping):
+            self.add(at, f"expected a mapping, got {type(value).__name__}")
+            return
+        try:
+            canonical_json(value)
+        except InvalidArgumentError as error:
+            self.add(at, str(error).removeprefix("canonical JSON: "))
+        except RecursionError:
+            self.add(at, "nested too deep")
 
 
-def unit_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
-    """Problems of a number that must lie in [0, 1]."""
-    if optional and value is None:
-        return
-    if not is_number(value):
-        yield f"{name}: expected a number in [0, 1], got {_kind(value)}"
-    elif not 0 <= value <= 1:
-        yield f"{name}: expected a number in [0, 1], got one outside"
+class Checked:
+    """A value that is made without a check, so that everything wrong can be told at once."""
 
+    __slots__ = ()
 
-def bool_problems(name: str, value: object, *, optional: bool = False) -> Iterable[str]:
-    """Problems of a yes or no."""
-    if not isinstance(value, bool) and not (optional and value is None):
-        yield f"{name}: expected True or False, got {type(value).__name__}"
+    def validate(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line each with the path of the field."""
+        checks = Checks()
+        self.check(checks)
+        return tuple(checks.lines)
+
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
+        raise NotImplementedError
 
 
 def read_duration(value: Any) -> Any:
     """Seconds as a duration; what is neither stays, to be reported with everything else."""
-    if is_number(value) and abs(value) < timedelta.max.total_seconds():
-        return timedelta(seconds=value)
+    seconds = real_number(value)
+    if seconds is not None and abs(seconds) < timedelta.max.total_seconds():
+        return timedelta(seconds=seconds)
     return value
 
 
-def duration_problems(name: str, value: object) -> Iterable[str]:
-    """Problems of the duration of a run after `read_duration`; it may be None."""
-    if value is None:
-        return
-    if not isinstance(value, timedelta):
-        yield f"{name}: expected a timedelta, seconds or None, got {type(value).__name__}"
-    elif value < timedelta(0):
-        yield f"{name}: expected a duration that is not negative"
-    elif value > MAX_DURATION:
-        yield f"{name}: expected at most {MAX_DURATION.days:,} days"
-
-
 def read_scope(value: object) -> object:
-    """A scope from its text; what cannot be read stays, for `scope_problems` to report."""
+    """A scope from its text; what cannot be read stays, for `Checks.scope` to report."""
     try:
         return Scope.parse(value) if isinstance(value, str) else value
     except InvalidScopeError:
         return value
-
-
-def scope_problems(name: str, value: object) -> Iterable[str]:
-    """Problems of a scope after `read_scope`."""
-    if isinstance(value, str):
-        yield f"{name}: expected a root-first path of kind:id levels, such as tenant:acme"
-    elif not isinstance(value, Scope):
-        yield f"{name}: expected a Scope or its text, got {type(value).__name__}"
-    else:
-        for position, level in enumerate(value.levels, start=1):
-            longest = max(len(level.kind), len(level.id))
-            if longest > MAX_SCOPE_PART:
-                yield (
-                    f"{name}: level {position}: expected at most {MAX_SCOPE_PART} code points in "
-                    f"a part, got {longest:,}"
-                )
-
-
-def json_problem(value: object) -> str | None:
-    """Why a value cannot be written as JSON, or None."""
-    if not isinstance(value, Mapping):
-        return f"expected a mapping, got {type(value).__name__}"
-    try:
-        canonical_json(value)
-    except InvalidArgumentError as error:
-        return str(error).removeprefix("canonical JSON: ")
-    except RecursionError:
-        return "nested too deep"
-    return None
-
-
-def _kind(value: object) -> str:
-    return "NaN or infinity" if isinstance(value, float) else type(value).__name__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib.resources import files
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from attrs import field, fields, frozen
 
 from rankblend.canonical import canonical_hash, canonical_json
 from rankblend.errors import ReasonletValidationError
-from rankblend.stores.procedures._checks import json_problem, text_problems
+from rankblend.stores.procedures._checks import Checked, Checks
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -193,7 +193,7 @@ class Edge(PicklesByFields):
 
 
 @frozen(slots=False)
-class Graph(PicklesByFields):
+class Graph(Checked, PicklesByFields):
     """A procedure: steps and the directed edges between them.
 
     Constructing one checks nothing, so that `validate` can report everything at once; a memory
@@ -220,17 +220,18 @@ class Graph(PicklesByFields):
     properties: Mapping[str, object] = field(factory=dict, converter=_properties, hash=False)
     schema_version: int = SCHEMA_VERSION
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each; empty when the graph can be stored.
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong; nothing when the graph can be stored.
 
         This is the full check; the JSON Schema cannot say that ids are unique and edges connected.
         """
-        problems = tuple(_problems(self))
-        if not problems:
+        _check_parts(self, checks)
+        if not checks.lines:
             size = len(canonical_json(self.plain()).encode())
             if size > MAX_GRAPH_BYTES:
-                return (f"graph: expected at most {MAX_GRAPH_BYTES:,} bytes as JSON, got {size:,}",)
-        return problems
+                checks.add(
+                    "graph", f"expected at most {MAX_GRAPH_BYTES:,} bytes as JSON, got {size:,}"
+                )
 
     def plain(self) -> dict[str, object]:
         """JSON-ready, in the order written."""
@@ -340,54 +341,45 @@ def _without_absent(
     return given
 
 
-def _problems(graph: Graph) -> Iterator[str]:
+def _check_parts(graph: Graph, checks: Checks) -> None:
     if graph.schema_version != SCHEMA_VERSION or isinstance(graph.schema_version, bool):
-        yield f"schema_version: expected {SCHEMA_VERSION}"
-    yield from _property_problems("properties", graph.properties)
-    nodes = yield from _kind_problems("nodes", graph.nodes, Node, MAX_NODES)
-    edges = yield from _kind_problems("edges", graph.edges, Edge, MAX_EDGES)
+        checks.add("schema_version", f"expected {SCHEMA_VERSION}")
+    checks.json("properties", graph.properties)
+    nodes = _parts(checks, "nodes", graph.nodes, Node, MAX_NODES)
+    edges = _parts(checks, "edges", graph.edges, Edge, MAX_EDGES)
     first: dict[str, int] = {}
     for at, node in nodes:
-        yield from text_problems(f"nodes[{at}].id", node.id, limit=None)
-        yield from text_problems(f"nodes[{at}].type", node.type, limit=None)
+        checks.text(f"nodes[{at}].id", node.id, limit=None)
+        checks.text(f"nodes[{at}].type", node.type, limit=None)
         for name, text in (("name", node.name), ("tool", node.tool)):
-            where = f"nodes[{at}].{name}"
-            yield from text_problems(where, text, limit=None, optional=True, blank=True)
-        yield from _property_problems(f"nodes[{at}].properties", node.properties)
+            checks.text(f"nodes[{at}].{name}", text, limit=None, optional=True, blank=True)
+        checks.json(f"nodes[{at}].properties", node.properties)
         identifier: object = node.id
         if isinstance(identifier, str) and first.setdefault(identifier, at) != at:
-            yield f"nodes[{at}].id: the same id as nodes[{first[identifier]}]"
+            checks.add(f"nodes[{at}].id", f"the same id as nodes[{first[identifier]}]")
     for at, edge in edges:
         ends: tuple[tuple[str, object], ...] = (("from", edge.source), ("to", edge.target))
         for name, end in ends:
             if not isinstance(end, str) or end not in first:
-                yield f"edges[{at}].{name}: points at no node"
+                checks.add(f"edges[{at}].{name}", "points at no node")
         where = f"edges[{at}].condition"
-        yield from text_problems(where, edge.condition, limit=None, optional=True, blank=True)
-        yield from _property_problems(f"edges[{at}].properties", edge.properties)
+        checks.text(where, edge.condition, limit=None, optional=True, blank=True)
+        checks.json(f"edges[{at}].properties", edge.properties)
 
 
-def _kind_problems(
-    name: str, items: object, kind: type[_Part], most: int
-) -> Generator[str, None, list[tuple[int, _Part]]]:
-    """Problems of a sequence of nodes or edges; returns those there are, with their positions."""
+def _parts(
+    checks: Checks, name: str, items: object, kind: type[_Part], most: int
+) -> list[tuple[int, _Part]]:
+    """The nodes or edges there are, with their positions."""
     if not isinstance(items, tuple):
-        yield f"{name}: expected a sequence of {kind.__name__}, got {type(items).__name__}"
+        checks.add(name, f"expected a sequence of {kind.__name__}, got {type(items).__name__}")
         return []
     if len(items) > most:
-        yield f"{name}: expected at most {most:,}, got {len(items):,}"
-    yield from (
-        f"{name}[{at}]: expected a {kind.__name__}"
-        for at, item in enumerate(items)
-        if type(item) is not kind
-    )
+        checks.add(name, f"expected at most {most:,}, got {len(items):,}")
+    for at, item in enumerate(items):
+        if type(item) is not kind:
+            checks.add(f"{name}[{at}]", f"expected a {kind.__name__}")
     return [(at, item) for at, item in enumerate(items) if type(item) is kind]
-
-
-def _property_problems(where: str, properties: object) -> Iterator[str]:
-    problem = json_problem(properties)
-    if problem is not None:
-        yield f"{where}: {problem}"
 
 
 def _table(

@@ -25,15 +25,8 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError, ReasonletValidationError
 from rankblend.stores._unit_vectors import as_unit
-from rankblend.stores.procedures._capture import Outcome, Provenance, question_problems
-from rankblend.stores.procedures._checks import (
-    MAX_INTENT,
-    MAX_NAME,
-    MAX_REFERENCE,
-    read_scope,
-    scope_problems,
-    text_problems,
-)
+from rankblend.stores.procedures._capture import Outcome, Provenance
+from rankblend.stores.procedures._checks import MAX_INTENT, MAX_NAME, MAX_REFERENCE, Checks
 from rankblend.stores.procedures._graph import Graph
 from rankblend.stores.procedures._protocol import Counts, Entry, Run, StoredRun, is_sound
 from rankblend.stores.procedures._reasonlet import Feedback, Metrics, Reasonlet, Status
@@ -96,8 +89,9 @@ class ProcedureLines:
             self.damaged = True
             self.problems.append(f"{where}: schema_version: expected {SCHEMA_VERSION}")
             return
-        told = text_problems("embedder", line.get("embedder"), limit=MAX_REFERENCE, optional=True)
-        self.problems += [f"{where}: {problem}" for problem in told]
+        checks = Checks()
+        checks.text("embedder", line.get("embedder"), limit=MAX_REFERENCE, optional=True)
+        self.problems += [f"{where}: {problem}" for problem in checks.lines]
         if self._header is not None and self._header.get("embedder") != line.get("embedder"):
             self.problems.append(f"{where}: embedder: another header of this file says otherwise")
         self._header = line
@@ -198,23 +192,23 @@ def _when(seconds: float | None) -> str | None:
 def _entry(line: Mapping[str, Any]) -> Entry:
     graph = Graph.from_plain(line["graph"])
     provenance = _provenance(line["provenance"])
-    scope: Any = read_scope(line["scope"])
+    checks = Checks()
+    scope = checks.scope("scope", line["scope"])
+    checks.question("question", line["question"])
+    checks.text("intent", line["intent"], limit=MAX_INTENT)
+    checks.text("name", line["name"], limit=MAX_NAME)
+    for name in ("id", "family", *(["parent_id"] if line.get("parent_id") is not None else [])):
+        _check_id(checks, name, line[name])
     version = line["version"]
-    problems = [
-        *scope_problems("scope", scope),
-        *question_problems("question", line["question"]),
-        *text_problems("intent", line["intent"], limit=MAX_INTENT),
-        *text_problems("name", line["name"], limit=MAX_NAME),
-        *_id_problems(line, "id", "family"),
-        *(_id_problems(line, "parent_id") if line.get("parent_id") is not None else ()),
-        *(["version: expected 1.0, 1.1, …"] if not _is_version(version) else []),
-        *(["status: unknown"] if line["status"] not in set(Status) else []),
-    ]
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        checks.add("version", "expected 1.0, 1.1, …")
+    if line["status"] not in set(Status):
+        checks.add("status", "unknown")
     pruned = Counts(**line.get("pruned", {}))
     if not is_sound(pruned):
-        problems.append("pruned: expected counts that can be")
-    if problems:
-        raise ReasonletValidationError(problems)
+        checks.add("pruned", "expected counts that can be")
+    checks.raise_if_any()
+    assert scope is not None
     created = _time("created", line["created"])
     made = Reasonlet(
         line["id"],
@@ -238,14 +232,9 @@ def _entry(line: Mapping[str, Any]) -> Entry:
     return Entry(made, _vector(line["vector"]), pruned, times[0], times[1], ())
 
 
-def _id_problems(line: Mapping[str, Any], *names: str) -> Iterator[str]:
-    for name in names:
-        if not is_id(line[name]):
-            yield f"{name}: expected a UUIDv7 in lower case"
-
-
-def _is_version(value: object) -> bool:
-    return isinstance(value, str) and _VERSION.fullmatch(value) is not None
+def _check_id(checks: Checks, name: str, value: object) -> None:
+    if not is_id(value):
+        checks.add(name, "expected a UUIDv7 in lower case")
 
 
 def _lineage_problems(entry: Entry, entries: Mapping[str, Entry]) -> Iterator[str]:
@@ -265,14 +254,13 @@ def _run(line: Mapping[str, Any]) -> StoredRun:
     outcome = Outcome(line["success"], duration, line.get("score"))
     feedback = None if line.get("feedback") is None else Feedback(**line["feedback"])
     evaluator = line.get("evaluator")
-    problems = [
-        *_id_problems(line, "id"),
-        *outcome.validate(),
-        *(feedback.validate() if feedback is not None else ()),
-        *(["evaluator: expected true or false"] if evaluator not in (None, True, False) else []),
-    ]
-    if problems:
-        raise ReasonletValidationError(problems)
+    checks = Checks()
+    _check_id(checks, "id", line["id"])
+    checks.extend("", outcome.validate())
+    checks.extend("", () if feedback is None else feedback.validate())
+    if evaluator not in (None, True, False):
+        checks.add("evaluator", "expected true or false")
+    checks.raise_if_any()
     at = _time("at", line["at"]).timestamp()
     return StoredRun(
         line["id"], Run(at, outcome, _provenance(line["provenance"]), evaluator), feedback
@@ -281,9 +269,9 @@ def _run(line: Mapping[str, Any]) -> StoredRun:
 
 def _provenance(value: Mapping[str, Any]) -> Provenance:
     made = Provenance(**value)
-    problems = made.validate()
-    if problems:
-        raise ReasonletValidationError(f"provenance.{problem}" for problem in problems)
+    checks = Checks()
+    checks.part("provenance", made, Provenance)
+    checks.raise_if_any()
     return made
 
 

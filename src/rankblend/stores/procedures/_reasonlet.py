@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 
@@ -10,7 +9,7 @@ from attrs import field, frozen
 
 from rankblend.relevance import Scope
 from rankblend.stores.procedures._capture import Provenance
-from rankblend.stores.procedures._checks import bool_problems, unit_problems
+from rankblend.stores.procedures._checks import Checked, Checks
 from rankblend.stores.procedures._graph import Graph
 
 
@@ -112,7 +111,7 @@ class Receipt:
 
 
 @frozen
-class Feedback:
+class Feedback(Checked):
     """What a person says about a run.
 
     Args:
@@ -125,14 +124,11 @@ class Feedback:
     reusability: float
     worked: bool | None = None
 
-    def validate(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line each."""
-        return tuple(self._problems())
-
-    def _problems(self) -> Iterator[str]:
+    def check(self, checks: Checks) -> None:
+        """Note everything that is wrong."""
         for name in ("utility", "correctness", "reusability"):
-            yield from unit_problems(name, getattr(self, name))
-        yield from bool_problems("worked", self.worked, optional=True)
+            checks.unit(name, getattr(self, name))
+        checks.flag("worked", self.worked, optional=True)
 
 
 @frozen

@@ -22,7 +22,7 @@ from rankblend.errors import (
 )
 from rankblend.relevance import Scope
 from rankblend.stores._record import Key
-from rankblend.stores.catalog import erase, next_generation
+from rankblend.stores.catalog import erase, mark_unclean, next_generation
 from rankblend.stores.procedures._protocol import LAYER, Draft, Entry, Recorded, Run, StoredRun
 from rankblend.stores.procedures._reasonlet import Erased, Feedback, Produced, Status
 from rankblend.stores.procedures._schema import (
@@ -107,7 +107,11 @@ def keep_feedback(connection: Connection, scope: Scope, execution: str, feedback
     connection.execute(
         "UPDATE runs SET utility = ?, correctness = ?, reusability = ?, human = coalesce(?, human)"
         " WHERE id = ?",
-        (feedback.utility, feedback.correctness, feedback.reusability, feedback.worked, execution),
+        (
+            *map(float, (feedback.utility, feedback.correctness, feedback.reusability)),
+            feedback.worked,
+            execution,
+        ),
     )
     _recount(connection, [owner])
 
@@ -219,6 +223,7 @@ def _delete(connection: Connection, serials: Sequence[int]) -> None:
         (chosen,),
     ).fetchall()
     connection.execute(f"DELETE FROM procedures WHERE {among}", (chosen,))
+    mark_unclean(connection)
     for family in sorted({row[1] for row in gone} & {row[0] for row in gone}):
         oldest = _value(connection, "SELECT min(id) FROM procedures WHERE family = ?", family)
         connection.execute("UPDATE procedures SET family = ? WHERE family = ?", (oldest, family))
@@ -229,7 +234,9 @@ def _delete(connection: Connection, serials: Sequence[int]) -> None:
 
 
 def _delete_runs(connection: Connection, ids: str) -> None:
-    connection.execute("DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", (ids,))
+    among = "id IN (SELECT value FROM json_each(?))"
+    if connection.execute(f"DELETE FROM runs WHERE {among}", (ids,)).rowcount:
+        mark_unclean(connection)
 
 
 # ---- vectors ----------------------------------------------------------------------------------

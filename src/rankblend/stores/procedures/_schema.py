@@ -187,11 +187,11 @@ def run_row(serial: int, stored: StoredRun) -> dict[str, Any]:
         "evaluator": run.evaluator,
         "human": None if feedback is None else feedback.worked,
         "seconds": None if duration is None else duration.total_seconds(),
-        "score": run.outcome.score,
+        "score": None if run.outcome.score is None else float(run.outcome.score),
         **provenance_row(run.provenance),
-        "utility": None if feedback is None else feedback.utility,
-        "correctness": None if feedback is None else feedback.correctness,
-        "reusability": None if feedback is None else feedback.reusability,
+        "utility": None if feedback is None else float(feedback.utility),
+        "correctness": None if feedback is None else float(feedback.correctness),
+        "reusability": None if feedback is None else float(feedback.reusability),
     }
 
 
