@@ -148,6 +148,27 @@ def test_own_data_is_read_with_families_clusters_and_links(tmp_path):
     assert data.excluded == {"no relevant memory": 1}
 
 
+def test_own_data_when_a_label_is_null_then_it_is_not_given(tmp_path):
+    scope = "tenant:a"
+    folder = _own(
+        tmp_path,
+        [{"id": "m1", "text": "alpha", "scope": scope, "at": None, "salience": None}],
+        [
+            {"id": f"q{n}", "text": "?", "scope": scope, "relevant": ["m1"], "now": None,
+             "cluster": None, "family": None}
+            for n in range(2)
+        ],
+        [{"scope": scope, "source": "m1", "target": "x", "kind": None, "weight": None}],
+    )  # fmt: skip
+    data = load_jsonl(folder)
+    assert [(q.cluster, q.family, q.now) for q in data.queries] == [
+        ("q0", "", None),
+        ("q1", "", None),
+    ]
+    assert dict(data.memories[0]) == {"id": "m1", "text": "alpha", "scope": scope}
+    assert data.links == {Scope.parse(scope): ({"source": "m1", "target": "x"},)}
+
+
 def test_own_data_tells_every_problem_with_its_line(tmp_path):
     good = {"id": "m1", "text": "alpha", "scope": "tenant:a"}
     folder = _own(

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, read_json, wrong_format
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, judged, read_json, reading
 from rankblend.relevance import Scope
 
 _ELLIPSIS = re.compile(r"\.{3,}|…")
@@ -33,25 +33,17 @@ def load_bfcl(path: str | PathLike[str]) -> Dataset:
     """
     folder = Path(path)
     expected = "a folder with BFCL_v4_memory.json, memory_prereq_conversation/, possible_answer/"
-    sources = sorted(folder.glob("memory_prereq_conversation/memory_*.json"))
-    if not sources:
-        raise wrong_format("BFCL memory", path, expected)
-    questions = read_json(folder / "BFCL_v4_memory.json")
-    answers = read_json(folder / "possible_answer" / "BFCL_v4_memory.json")
-    try:
+    with reading("BFCL memory", path, expected):
+        sources = sorted(folder.glob("memory_prereq_conversation/memory_*.json"))
+        if not sources:
+            raise LookupError
+        questions = read_json(folder / "BFCL_v4_memory.json")
+        answers = read_json(folder / "possible_answer" / "BFCL_v4_memory.json")
         memories = [turn for source in sources for turn in _turns(source)]
         quotes = {answer["id"]: answer["source"] for answer in answers}
         queries = [_query(question, quotes, memories) for question in questions]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise wrong_format("BFCL memory", path, expected) from error
-    usable = tuple(query for query in queries if query.relevant)
-    return Dataset(
-        "bfcl",
-        "Apache-2.0",
-        tuple(memories),
-        {},
-        usable,
-        excluded={"quote found in no turn": len(queries) - len(usable)},
+    return judged(
+        "bfcl", "Apache-2.0", memories, queries, lacking="quote found in no turn", reach="subtree"
     )
 
 

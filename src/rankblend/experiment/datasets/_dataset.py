@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from attrs import field, frozen
@@ -86,3 +88,36 @@ def read_json(path: Path) -> Any:
 def wrong_format(name: str, path: str | PathLike[str], expected: str) -> InvalidArgumentError:
     """The error for a path that holds something else."""
     return InvalidArgumentError(f"{path}: this is not {name}; expected {expected}")
+
+
+@contextmanager
+def reading(name: str, path: str | PathLike[str], expected: str) -> Iterator[None]:
+    """What falls out of data of another form becomes the error that says what was expected.
+
+    Raises:
+        InvalidArgumentError: See `wrong_format`.
+    """
+    try:
+        yield
+    except InvalidArgumentError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise wrong_format(name, path, expected) from error
+
+
+def judged(
+    name: str,
+    licence: str,
+    memories: Iterable[Mapping[str, Any]],
+    queries: Sequence[JudgedQuery],
+    *,
+    lacking: str,
+    links: Mapping[Scope, Iterable[Mapping[str, Any]]] = MappingProxyType({}),
+    reach: str = "ancestors",
+) -> Dataset:
+    """The data set of those queries that have a relevant memory; ``lacking`` is why others have not."""
+    usable = tuple(query for query in queries if any(query.relevant.values()))
+    return Dataset(
+        name, licence, tuple(memories), {at: tuple(some) for at, some in links.items()}, usable,
+        reach=reach, excluded={lacking: len(queries) - len(usable)},
+    )  # fmt: skip

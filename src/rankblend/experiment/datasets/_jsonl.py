@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
-from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, wrong_format
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, judged, wrong_format
 from rankblend.files import text_lines
 from rankblend.relevance import Scope, is_number
 
@@ -52,7 +52,7 @@ def load_jsonl(path: str | PathLike[str]) -> Dataset:
         except InvalidScopeError as error:
             problems.append(f"{where}: {error}")
             continue
-        links.setdefault(scope, []).append(line)
+        links.setdefault(scope, []).append({k: v for k, v in line.items() if v is not None})
     known = _distinct(memories, problems)
     _distinct(questions, problems)
     queries = [
@@ -63,14 +63,14 @@ def load_jsonl(path: str | PathLike[str]) -> Dataset:
     if problems:
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise InvalidArgumentError("; ".join(problems[:_SHOWN]) + more)
-    judged = tuple(query for query in queries if any(query.relevant.values()))
-    return Dataset(
+    return judged(
         folder.resolve().name,
         "your own",
-        tuple({k: v for k, v in line.items() if v is not None} for _, line in memories),
-        {scope: tuple(found) for scope, found in links.items()},
-        judged,
-        excluded={"no relevant memory": len(queries) - len(judged)},
+        ({k: v for k, v in line.items() if v is not None} for _, line in memories),
+        queries,
+        links=links,
+        lacking="no relevant memory",
+        reach="subtree",
     )
 
 
@@ -141,10 +141,15 @@ def _query(
         line["text"],
         scope,
         {identifier: float(gain) for identifier, gain in gains.items()},
-        str(line.get("family", "")),
-        str(line.get("cluster", line["id"])),
+        _label(line.get("family"), ""),
+        _label(line.get("cluster"), line["id"]),
         now,
     )
+
+
+def _label(value: object, otherwise: str) -> str:
+    """A label; null is not given."""
+    return otherwise if value is None else str(value)
 
 
 def _time(where: str, value: object, problems: list[str]) -> datetime | None:

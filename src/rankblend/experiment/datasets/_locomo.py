@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, read_json, wrong_format
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, read_json, reading
 from rankblend.relevance import Scope
 
 _FAMILIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -36,14 +36,12 @@ def load_locomo(path: str | PathLike[str]) -> Dataset:
     """
     data = read_json(Path(path))
     expected = "a list of conversations with 'conversation' and 'qa' (locomo10.json)"
-    if not isinstance(data, list) or not all(
-        isinstance(item, dict) and {"conversation", "qa"} <= item.keys() for item in data
-    ):
-        raise wrong_format("LoCoMo", path, expected)
     memories: list[Mapping[str, Any]] = []
     queries: list[JudgedQuery] = []
     excluded = {"adversarial": 0, "no usable evidence": 0}
-    try:
+    with reading("LoCoMo", path, expected):
+        if not isinstance(data, list):
+            raise TypeError
         for number, item in enumerate(data):
             name = str(item.get("sample_id", f"conv-{number}"))
             scope = Scope.parse("dataset:locomo") / f"conversation:{name}"
@@ -51,8 +49,6 @@ def load_locomo(path: str | PathLike[str]) -> Dataset:
             memories += turns
             dates = {str(turn["id"]): turn["at"] for turn in turns}
             queries += _queries(name, scope, item["qa"], dates, excluded)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong_format("LoCoMo", path, expected) from error
     return Dataset(
         "locomo",
         "CC BY-NC 4.0 (evaluation only)",

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, read_json, wrong_format
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, judged, read_json, reading
 from rankblend.relevance import Scope
 
 _SCOPE = Scope.parse("dataset:musique")
@@ -29,13 +29,10 @@ def load_musique(path: str | PathLike[str]) -> Dataset:
     """
     folder = Path(path)
     expected = "a folder with data/musique_train.json, data/musique_train_corpus.json and output/"
-    triples = sorted(folder.glob("output/openie_musique_train*.json"))
-    if not triples:
-        raise wrong_format("MuSiQue", path, expected)
-    corpus = read_json(folder / "data" / "musique_train_corpus.json")
-    questions = read_json(folder / "data" / "musique_train.json")
-    openie = read_json(triples[0])
-    try:
+    with reading("MuSiQue", path, expected):
+        openie = read_json(sorted(folder.glob("output/openie_musique_train*.json"))[0])
+        corpus = read_json(folder / "data" / "musique_train_corpus.json")
+        questions = read_json(folder / "data" / "musique_train.json")
         extracted = {(d["title"], d["text"]): d for d in openie["docs"]}
         memories, links, position_of = [], [], {}
         for number, passage in enumerate(corpus):
@@ -44,18 +41,10 @@ def load_musique(path: str | PathLike[str]) -> Dataset:
             memories.append(_memory(number, passage, found))
             links += list(_links(found))
         queries = [_query(question, position_of) for question in questions]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong_format("MuSiQue", path, expected) from error
-    usable = tuple(query for query in queries if query.relevant)
-    return Dataset(
-        "musique",
-        "CC BY 4.0",
-        tuple(memories),
-        {_SCOPE: tuple(links)},
-        usable,
-        reach="ancestors",
-        excluded={"no supporting passage in the corpus": len(queries) - len(usable)},
-    )
+    return judged(
+        "musique", "CC BY 4.0", memories, queries, links={_SCOPE: links},
+        lacking="no supporting passage in the corpus",
+    )  # fmt: skip
 
 
 def _memory(number: int, passage: Mapping[str, str], found: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, wrong_format
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, judged, wrong_format
 from rankblend.relevance import Scope
 
 _SCOPE = Scope.parse("dataset:scifact")
@@ -53,16 +53,10 @@ def load_scifact(path: str | PathLike[str]) -> Dataset:
                     label, f"c{key}")
         for key, (text, cited, label) in claims.items()
     ]  # fmt: skip
-    usable = tuple(query for query in queries if query.relevant)
-    return Dataset(
-        "scifact",
-        "claims CC BY-NC 2.0, abstracts ODC-By 1.0 (evaluation only)",
-        memories,
-        {},
-        usable,
-        reach="ancestors",
-        excluded={"cites no abstract of the corpus": len(queries) - len(usable)},
-    )
+    return judged(
+        "scifact", "claims CC BY-NC 2.0, abstracts ODC-By 1.0 (evaluation only)", memories, queries,
+        lacking="cites no abstract of the corpus",
+    )  # fmt: skip
 
 
 def _rows(path: Path, name: str) -> Iterator[Mapping[str, str]]:

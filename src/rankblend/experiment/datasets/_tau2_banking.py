@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, read_json, wrong_format
+from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, judged, read_json, reading
 from rankblend.relevance import Scope
 
 _SCOPE = Scope.parse("dataset:tau2-banking")
@@ -32,26 +32,15 @@ def load_tau2_banking(path: str | PathLike[str]) -> Dataset:
     """
     folder = Path(path)
     expected = "a folder with tasks.json and documents/*.json (domain banking_knowledge)"
-    sources = sorted(folder.glob("documents/*.json"))
-    if not sources or not (folder / "tasks.json").is_file():
-        raise wrong_format("τ²-bench banking", path, expected)
-    tasks = read_json(folder / "tasks.json")
-    try:
+    with reading("τ²-bench banking", path, expected):
+        sources = sorted(folder.glob("documents/*.json"))
+        if not sources or not (folder / "tasks.json").is_file():
+            raise LookupError
+        tasks = read_json(folder / "tasks.json")
         memories = tuple(_memory(read_json(source)) for source in sources)
         known = {memory["id"] for memory in memories}
         queries = [_query(task, known) for task in tasks]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong_format("τ²-bench banking", path, expected) from error
-    usable = tuple(query for query in queries if query.relevant)
-    return Dataset(
-        "tau2-banking",
-        "MIT",
-        memories,
-        {},
-        usable,
-        reach="ancestors",
-        excluded={"no required document": len(queries) - len(usable)},
-    )
+    return judged("tau2-banking", "MIT", memories, queries, lacking="no required document")
 
 
 def _memory(document: Mapping[str, Any]) -> Mapping[str, Any]:

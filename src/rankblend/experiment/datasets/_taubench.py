@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rankblend.experiment.datasets._dataset import read_json, wrong_format
+from rankblend.experiment.datasets._dataset import read_json, reading
 
 
 @frozen
@@ -51,9 +51,9 @@ def load_taubench_runs(path: str | PathLike[str]) -> tuple[TaskRun, ...]:
     """
     expected = "a list of runs with task_id, trial, reward, info and traj"
     data = read_json(Path(path))
-    if not isinstance(data, list):
-        raise wrong_format("τ-bench", path, expected)
-    try:
+    with reading("τ-bench", path, expected):
+        if not isinstance(data, list):
+            raise TypeError
         runs = [
             TaskRun(
                 str(run["task_id"]),
@@ -67,8 +67,6 @@ def load_taubench_runs(path: str | PathLike[str]) -> tuple[TaskRun, ...]:
             for run in data
         ]
         return tuple(sorted(runs, key=lambda run: (run.trial, int(run.task))))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong_format("τ-bench", path, expected) from error
 
 
 def _tools(messages: list[Mapping[str, Any]]) -> Iterator[str]:

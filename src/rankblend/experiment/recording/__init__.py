@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankblend.experiment.recording._block import Block, Kept
+from rankblend.experiment.recording._block import Block
 from rankblend.experiment.recording._gather import NOT_RECORDED
 from rankblend.experiment.recording._manifest import Manifest, RecordedStore
 from rankblend.experiment.recording._pools import Demand, demand_of

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,32 +20,6 @@ from rankblend.stores import Keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-T = TypeVar("T")
-
-
-class Kept(Generic[T]):
-    """Values by key, made when they are first asked for; of many the oldest are made again.
-
-    Args:
-        most: How many are kept, ≥ 1.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, T] = OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key."""
-        if key in self._values:
-            self._values.move_to_end(key)
-            return self._values[key]
-        value = make()
-        self._values[key] = value
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
-        return value
 
 
 class Lists(NamedTuple):

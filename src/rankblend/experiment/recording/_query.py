@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 
 import numpy as np
 from attrs import evolve, frozen
@@ -79,7 +79,11 @@ class RecordedQuery:
             RecordingError: The recording does not hold what the profile asks.
         """
         demand = demand_of(profile, self.block.manifest, without_stores=without_stores)
-        return pool_of(self, demand, profile, observe=observe, regime=regime)
+        only = np.arange(len(self.block)) == self.number
+        pools = pools_of(
+            self.block, demand, profile, only, observe=observe, regime=regime, ordered=True
+        )
+        return evolve(pools.candidates, offsets=None)
 
 
 @frozen(eq=False)
@@ -93,22 +97,6 @@ class Pools:
 
     candidates: Candidates
     rows: NDArray[np.int64]
-
-
-def pool_of(
-    query: RecordedQuery,
-    demand: Demand,
-    profile: RankingProfile,
-    *,
-    observe: bool = True,
-    regime: Regime = _AS_RECORDED,
-) -> Candidates:
-    """The candidates of one query, in pool order."""
-    only = np.arange(len(query.block)) == query.number
-    pools = pools_of(
-        query.block, demand, profile, only, observe=observe, regime=regime, ordered=True
-    )
-    return evolve(pools.candidates, offsets=None)
 
 
 def pools_of(
@@ -135,49 +123,47 @@ def pools_of(
     Raises:
         RecordingError: The recording does not hold what is asked.
     """
-    asked = _Asked(block, demand, regime)
-    member, own = asked.marks(wanted)
-    starts = block.candidates.offsets
-    found, ends = [], [0]
-    sizes = np.add.reduceat(np.append(member, False), starts[:-1], dtype=np.int64)
-    sizes[np.diff(starts) == 0] = 0
-    chosen = np.flatnonzero(wanted)
-    for query in chosen.tolist():
-        if ordered or sizes[query] > demand.most:
-            rows = asked.joined(query)
-            found.append(rows if ordered else np.sort(rows))
-        else:
-            first, last = starts[query : query + 2].tolist()
-            found.append(first + np.flatnonzero(member[first:last]))
-        ends.append(ends[-1] + len(found[-1]))
+    view = _View(block, demand, regime)
+    own: Mapping[str, NDArray[np.bool_]] = {}
+    if not (ordered and observe):
+        member, own = view.marks(wanted)
+    starts, chosen = block.candidates.offsets.tolist(), np.flatnonzero(wanted).tolist()
+    found = []
+    for query in chosen:
+        first = starts[query]
+        here = None if ordered else first + np.flatnonzero(member[first : starts[query + 1]])
+        if here is None or here.size > demand.most:
+            here = view.joined(query)
+        found.append(here if ordered else np.sort(here))
+    ends = np.cumsum([0, *map(len, found)])
     rows = np.concatenate(found)
-    offsets, numbers = np.array(ends, np.int64), block.candidates.values[rows]
+    numbers = block.candidates.values[rows]
     keys, digests = block.memories.keys(numbers), block.memories.digests[numbers]
     groups = np.empty(len(rows), np.int64)
     verified: list[tuple[str, str]] = []
-    for at, query in enumerate(chosen.tolist()):
-        part = slice(ends[at], ends[at + 1])
-        pairs = asked.verified(query, frozenset(keys.ids[part])) if block.has_verified else ()
-        groups[part] = part.start + group_equivalents(keys.ids[part], digests[part], pairs)
+    for query, (start, end) in zip(chosen, pairwise(ends.tolist()), strict=True):
+        ids = keys.ids[start:end]
+        pairs = view.verified(query, frozenset(ids)) if block.has_verified else []
+        groups[start:end] = start + group_equivalents(ids, digests[start:end], pairs)
         verified += pairs
     select = profile.select
     candidates = Candidates(
         keys,
         block.lists("distance").values[rows].astype(np.int64),
         block.memories.layers_of(numbers),
-        asked.evidence(rows, own if not observe else {}),
+        view.evidence(rows, {} if observe else own),
         groups,
-        asked.vectors(numbers) if select.duplicate_penalty > 0 or select.diversity > 0 else None,
+        view.vectors(numbers) if select.duplicate_penalty > 0 or select.diversity > 0 else None,
         block.memories.tokens[numbers] if select.max_tokens is not None else None,
         digests,
         tuple(verified),
-        offsets,
+        ends,
     )
     return Pools(mask_evidence(regime, candidates), rows)
 
 
-class _Asked:
-    """What a demand asks of a block under a regime."""
+class _View:
+    """What a demand has of a block under a regime."""
 
     def __init__(self, block: Block, demand: Demand, regime: Regime) -> None:
         self._block, self._demand, self._regime = block, demand, regime
@@ -198,23 +184,16 @@ class _Asked:
         own: dict[str, NDArray[np.bool_]] = {}
         for blank, proposers in ((False, demand.proposers), (True, demand.blank_proposers)):
             asked = wanted & (block.blank == blank)
-            if not asked.any():
-                continue
-            for store in proposers:
-                mine = np.zeros(len(member), np.bool_)
-                held = self._held(store)
+            for store in proposers if asked.any() else ():
+                mine, held = np.zeros(len(member), np.bool_), self._held(store)
                 for level in block.levels(demand):
                     lists = block.proposals(store, demand, level=level)
                     counts = np.diff(lists.offsets)
                     rows = lists.values + np.repeat(starts, counts)
-                    if held is None:
-                        rank = np.arange(len(rows)) - np.repeat(lists.offsets[:-1], counts)
-                        taken = rank < demand.size
-                    else:
-                        kept = np.append(0, np.cumsum(held[rows]))
-                        rank = kept[1:] - np.repeat(kept[lists.offsets[:-1]], counts)
-                        taken = held[rows] & (rank <= demand.size)
-                    mine[rows[taken & np.repeat(asked, counts)]] = True
+                    before = np.append(0, np.cumsum(held[rows]))
+                    rank = before[1:] - np.repeat(before[lists.offsets[:-1]], counts)
+                    taken = held[rows] & (rank <= demand.size) & np.repeat(asked, counts)
+                    mine[rows[taken]] = True
                 member |= mine
                 known = own.setdefault(store, np.ones(len(member), np.bool_))
                 known &= mine | ~np.repeat(asked, lengths)
@@ -228,9 +207,7 @@ class _Asked:
         for level in block.levels(demand):
             for store in sorted(demand.blank_proposers if block.blank[query] else demand.proposers):
                 rows = start + block.proposals(store, demand, level=level).of(query)
-                held = self._held(store)
-                kept = rows if held is None else rows[held[rows]]
-                lists.append(kept[: demand.size].tolist())
+                lists.append(rows[self._held(store)[rows]][: demand.size].tolist())
         return np.array(list(taken_in_turn(lists, demand.most)), np.int64)
 
     def evidence(
@@ -276,12 +253,9 @@ class _Asked:
         pairs = [(ids[a], ids[b]) for a, b in zip(ends[::2], ends[1::2], strict=True)]
         return [(a, b) for a, b in pairs if a in pooled and b in pooled]
 
-    def _held(self, store: str) -> NDArray[np.bool_] | None:
-        """Which candidates of the block a store holds; None for all."""
+    def _held(self, store: str) -> NDArray[np.bool_]:
+        """bool, shape (n,): which candidates of the block a store holds."""
+        candidates = self._block.candidates.values
         if isinstance(self._regime, AllObserved):
-            return None
-        return self._regime.holds(store, self._ids)
-
-    @cached_property
-    def _ids(self) -> Sequence[str]:
-        return self._block.memories.keys(self._block.candidates.values).ids
+            return np.ones(len(candidates), np.bool_)
+        return self._regime.holds(store, self._block.memories.keys(candidates).ids)

@@ -10,16 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rankblend.caches import Lru
 from rankblend.errors import RecordingError
 from rankblend.experiment.measures import Judgments
 from rankblend.experiment.recording._arrow import CANDIDATES, import_pyarrow
-from rankblend.experiment.recording._block import Block, Kept, Memories
+from rankblend.experiment.recording._block import Block, Memories
 from rankblend.experiment.recording._manifest import Manifest
 from rankblend.experiment.recording._query import RecordedQuery
 from rankblend.experiment.recording._unfinished import BLOCK, MANIFEST
 from rankblend.files import hold
 
-_KEPT = 16  # blocks, some two thousand queries
+_BLOCKS = 16  # blocks, some two thousand queries
 
 
 class Recording:
@@ -39,7 +40,7 @@ class Recording:
         self.manifest = manifest
         self._reader = reader
         self._memories: Memories | None = None
-        self._blocks: Kept[Block] = Kept(_KEPT)
+        self._blocks: Lru[int, Block] = Lru(_BLOCKS)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Recording:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -50,7 +50,7 @@ class WeightBatch:
     by_all: bool
     pattern_weights: NDArray[np.float64] | None
     terms: NDArray[np.float32] | None
-    recipe: object
+    recipe: Hashable
 
     def __len__(self) -> int:
         return len(self.numbers)

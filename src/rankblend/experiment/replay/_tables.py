@@ -5,7 +5,7 @@ The signals are made by the functions a recall uses, on all queries of a block t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,13 +13,14 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from rankblend.experiment.recording import Block, Kept, Pools, pools_of
+from rankblend.caches import Lru
+from rankblend.experiment.recording import Block, Pools, pools_of
 from rankblend.experiment.replay._arms import Run
 from rankblend.experiment.replay._batches import PATTERN_BITS, WeightBatch
 from rankblend.recall import Derived, below_floor, collapse, derive, parts_of
 from rankblend.relevance import ScopeBlendMode, SignalTable, compose_table, node_plan, rank_order
 
-_KEPT_POOLS, _KEPT_SIGNALS, _KEPT_STACKS = 4, 8, 2  # of each block, for the next arms or replay
+_POOLS, _SIGNALS, _STACKS = 4, 8, 2  # of each block, for the next arms or the next replay
 _CELLS = 8_192  # of a stack, as long as a single query does not need more
 _WORD = 8  # padded lengths are a multiple of it: marks are counted a word at a time
 # Added to every present weight of the quotients, which are compared first: 0 / 0 becomes 0.
@@ -200,9 +201,9 @@ class Prepared:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self._pools: Kept[Pools] = Kept(_KEPT_POOLS)
-        self._stacks: Kept[list[Stack]] = Kept(_KEPT_STACKS)
-        self._signals: Kept[tuple[Derived, NDArray[np.int64]]] = Kept(_KEPT_SIGNALS)
+        self._pools: Lru[Hashable, Pools] = Lru(_POOLS)
+        self._stacks: Lru[Hashable, list[Stack]] = Lru(_STACKS)
+        self._signals: Lru[Hashable, tuple[Derived, NDArray[np.int64]]] = Lru(_SIGNALS)
 
     @classmethod
     def of(cls, block: Block) -> Prepared:
