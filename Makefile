@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench benchpage docs examples reproductions study procedures clean
+.PHONY: help demo test check house format bench benchpage docs examples reproductions study procedures clean
 
 help:  ## Show what there is.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ check: $(VENV)/check.stamp  ## Style, types, layers, spelling, all tests with co
 	$(BIN)/codespell
 	$(BIN)/python -m pytest --numprocesses 2 -m 'not slow' --cov --cov-fail-under=90 $(ARGS)
 	$(BIN)/python -m pytest --numprocesses 2 -m slow $(ARGS)
+
+house:  ## Files, code lines and statements of every package, and the budget.
+	@$(PYTHON) tests/packaging/house.py
 
 format: $(VENV)/check.stamp  ## Format the code.
 	$(BIN)/ruff check --fix .

@@ -54,7 +54,7 @@ def release(owner: object) -> None:
 
 def is_held(path: PathLike) -> bool:
     """Whether an object of this process reads a file."""
-    return os.path.realpath(path) in _held.values()
+    return os.path.realpath(path) in list(_held.values())
 
 
 @contextmanager

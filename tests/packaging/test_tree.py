@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
-import io
 import pkgutil
 import re
 import sys
-import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +16,55 @@ import pytest
 
 import rankblend
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "rankblend"
-FILES = sorted(SOURCE.rglob("*.py"))
+sys.path.insert(0, str(Path(__file__).parent))
+house = importlib.import_module("house")
+sys.path.pop(0)
+
+ROOT = house.ROOT
+SOURCE = house.SOURCE
+SIZES = house.sizes()
+FILES = sorted(SIZES)
+MODULES = {house.name_of(path): path for path in FILES}
 BANNED = {"utils", "helpers", "common", "base", "misc", "core", "manager", "handler"}
-MOST_LINES = 400  # of code: no docstrings, comments or blank lines
+# What several modules are called, and why they may be: a name says one thing wherever it stands.
+SHARED_NAMES = {
+    "blend": "the value, and its kernel",
+    "cache": "what a store keeps on disk of itself",
+    "canonical": "canonical JSON, and what a profile writes in it",
+    "catalog": "what the package is for",
+    "checks": "the checks of all input, and what a procedure adds to them",
+    "curves": "curves as data, and their kernels",
+    "demo": "the command that shows it",
+    "edges": "links between memories: in the file, and in the graph",
+    "embedding": "vectors of memories, and the kit's embedder",
+    "evidence": "what a score rests on; the command shows a reranker's",
+    "fit": "the command that does it",
+    "gate": "what lets nothing bad through",
+    "graph": "nodes and edges: of a procedure, and of memories",
+    "kernels": "pure functions on arrays",
+    "mcp": "the command that serves it",
+    "memory": "what is asked: for memories, and for procedures",
+    "options": "what may be chosen: of a chat, a memory, a command",
+    "portable": "as JSON lines, in and out",
+    "procedures": "procedures as they are stored, and as evidence",
+    "profiles": "the command that shows them",
+    "protocol": "what a third party's part must do",
+    "question": "one question: to a memory, and to the keywords",
+    "reasonlets": "the command that shows them, and their kit",
+    "recall": "the command that does it",
+    "record": "the command that makes a recording, and the record of a memory",
+    "recording": "what the package is for",
+    "release": "the command that does it",
+    "replay": "what the package is for, and the command that does it",
+    "report": "what the package is for",
+    "schema": "tables in SQLite",
+    "store": "the store of each store package",
+    "stores": "the kit for them",
+    "tables": "plain tables: of a profile, a replay, a graph",
+    "values": "what a number is, and the values of signals",
+    "view": "what one moment shows: of the catalog, and of the graph",
+    "weights": "of signals: as values, and learned",
+}
 # Import name → distribution, where the two differ.
 DISTRIBUTIONS = {
     "Stemmer": "pystemmer",
@@ -36,23 +78,6 @@ DISTRIBUTIONS = {
     "stop_words": "stop-words",
     "tomli_w": "tomli-w",
 }
-
-
-def code_lines(text: str) -> int:
-    """Lines with code on them: no docstrings, comments or blank lines."""
-    silent = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    lines = {
-        line
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type not in silent | {tokenize.ENDMARKER}
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-    for node in ast.walk(ast.parse(text)):
-        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
-            first = node.body[0]
-            lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    return len(lines)
 
 
 def modules() -> Iterator[str]:
@@ -72,12 +97,78 @@ def _requirements(lines: list[str]) -> set[str]:
     return {re.split(r"[^A-Za-z0-9._-]", line)[0].lower() for line in lines}
 
 
-def test_files_when_they_are_source_then_they_are_short_and_well_named() -> None:
-    lines = {path: code_lines(path.read_text(encoding="utf-8")) for path in FILES}
-    long = {_named(path): count for path, count in lines.items() if count > MOST_LINES}
+def test_house_when_measured_then_it_keeps_to_its_budget() -> None:
+    """``make house`` prints what is where."""
+    long = {_named(path): size for path, size in SIZES.items()
+            if size.code_lines > house.MOST_IN_A_FILE}  # fmt: skip
     assert long == {}
+    assert len(SIZES) <= house.MOST_FILES
+    assert sum(size.code_lines for size in SIZES.values()) <= house.MOST_CODE_LINES
+
+
+def test_sizes_when_counted_then_what_explains_the_code_is_not() -> None:
+    text = (
+        '"""Module."""\n\nimport os  # why\n\n\ndef f(\n    x: int,\n) -> str:\n'
+        '    """Docstring\n\n    of three lines."""\n    # why\n    return """a\n\n    b"""\n'
+    )
+    # import, three lines of the signature, three of the text that is returned
+    assert house.size_of(text) == (1, 1 + 3 + 3, 3)
+
+
+def test_files_when_named_then_no_name_is_banned_or_means_two_things() -> None:
     banned = [path for path in FILES if BANNED & {path.stem, *path.relative_to(SOURCE).parts}]
     assert banned == []
+    called: dict[str, list[str]] = {}
+    for name in MODULES:
+        called.setdefault(name.rpartition(".")[2].lstrip("_"), []).append(name)
+    shared = {name for name, modules in called.items() if len(modules) > 1}
+    assert shared - SHARED_NAMES.keys() == set(), "one name, two meanings; or say why above"
+    assert SHARED_NAMES.keys() - shared == set(), "no longer shared"
+
+
+def test_modules_when_their_package_is_looked_into_then_none_is_hidden_by_another_name() -> None:
+    hidden = []
+    for name in modules():
+        importlib.import_module(name)
+    for name in MODULES:
+        package, _, last = name.rpartition(".")
+        if package and getattr(sys.modules[package], last, None) is not sys.modules[name]:
+            hidden.append(name)
+    assert hidden == []
+
+
+def test_imports_when_followed_then_there_is_no_circle_of_files() -> None:
+    """Late imports count, too; what is imported for annotations alone does not."""
+    names = set(MODULES)
+    waiting = {name: set(house.imports_of(path, names)) - {name} for name, path in MODULES.items()}
+    while free := {name for name, needed in waiting.items() if not needed}:
+        waiting = {name: needed - free for name, needed in waiting.items() if name not in free}
+    assert waiting == {}
+
+
+def test_imports_when_a_module_has_an_underscore_then_only_its_package_sees_it() -> None:
+    names = set(MODULES)
+    found = []
+    for name, path in MODULES.items():
+        for imported in house.imports_of(path, names):
+            package, _, last = imported.rpartition(".")
+            if last.startswith("_") and not f"{name}.".startswith(f"{package}."):
+                found.append(f"{name} imports {imported}")
+    assert found == []
+
+
+def test_doors_when_a_package_has_inner_modules_then_a_contract_guards_them() -> None:
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = document["tool"]["importlinter"]["contracts"]
+    guarded = {
+        each.removesuffix(".*").rpartition("._")[0] or each.removesuffix(".*")
+        for contract in contracts
+        if contract["type"] == "protected"
+        for each in contract["protected_modules"]
+    }
+    inner = {name.rpartition("._")[0] for name in MODULES if "._" in name}
+    # The package itself has one, which Python's own machinery asks for.
+    assert inner - guarded - {"rankblend"} == {"rankblend.adapters", "rankblend.testing"} & inner
 
 
 def test_modules_when_imported_then_their_names_are_listed_sorted_and_there() -> None:

@@ -323,9 +323,15 @@ class Recall:
         return explain_absence(self.ranking, memory, visible=self._visible(memory))
 
     def compare(self, other: Recall) -> Comparison:
-        """How the order changes from this recall to another of the same query."""
+        """How the order changes from this recall to another of the same query.
+
+        Raises:
+            InvalidArgumentError: The other is no recall, or answers for other scopes.
+        """
         from rankblend.recall._moves import compare
 
+        if not isinstance(other, Recall):
+            raise InvalidArgumentError(f"compare: expected a recall, got {type(other).__name__}")
         return compare(self, other)
 
     def swap(self, first: str, second: str) -> Swap | None:

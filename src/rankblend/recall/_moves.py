@@ -11,12 +11,13 @@ import numpy as np
 from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.recall._match import Recall
 from rankblend.recall._rank import Ranking
 from rankblend.relevance import COMPOSERS, Node, SignalTable, compose_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from rankblend.recall._match import Recall
 
 _STEPS = 160  # points tried on each side of a weight before the nearest change of sign is bisected
 _REACH = 10.0  # weights up to ten times the sum of a node's weights are tried
@@ -108,11 +109,8 @@ def compare(before: Recall, after: Recall) -> Comparison:
     """Rank moves between two recalls.
 
     Raises:
-        InvalidArgumentError: They answer for different scopes, so that moves mean nothing, or one is
-            no recall.
+        InvalidArgumentError: They answer for different scopes, so that moves mean nothing.
     """
-    if not isinstance(after, Recall):
-        raise InvalidArgumentError(f"compare: expected a recall, got {type(after).__name__}")
     if before.trace.scopes != after.trace.scopes or before.trace.reach != after.trace.reach:
         raise InvalidArgumentError(
             "compare: expected two recalls of one query at the same scopes; recall the same query "

@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rankblend.errors import MissingDependencyError
-from rankblend.experiment.report._report import Report, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rankblend.experiment.report._report import Report, Section, Table
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff;
