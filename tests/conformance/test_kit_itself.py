@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rankblend.errors import InvalidArgumentError, MissingDependencyError, UnknownNameError
 from rankblend.relevance import Scope
-from rankblend.stores import SignalStore, StoreQuery
+from rankblend.stores import SignalStore, Store, StoreQuery
 from rankblend.testing import (
     EmbedderConformance,
     ReferenceStore,
@@ -25,15 +25,16 @@ from rankblend.testing import (
 from rankblend.testing._guard import standard_tests
 
 sys.path.insert(0, str(Path(__file__).parent))
+from capable_store import Capable
 from wrong_stores import WRONG
 
 MACHINE = "test_state_machine_agrees_with_the_reference_and_with_a_new_store"
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
-def kit_for(store: type[ReferenceStore]) -> type[StoreConformance]:
+def kit_for(store: type[Store]) -> type[StoreConformance]:
     class Kit(StoreConformance):
-        def make_store(self) -> ReferenceStore:
+        def make_store(self) -> Store:
             return store()
 
     return Kit
@@ -41,7 +42,7 @@ def kit_for(store: type[ReferenceStore]) -> type[StoreConformance]:
 
 @pytest.mark.parametrize("store", WRONG, ids=lambda store: store.__name__)
 def test_kit_when_a_store_is_wrong_then_the_test_meant_for_it_fails(
-    store: type[ReferenceStore],
+    store: type[Store],
 ) -> None:
     test = WRONG[store]
     outcome = run_conformance(kit_for(store), only=test)[test]
@@ -52,6 +53,15 @@ def test_kit_when_a_store_is_wrong_then_the_test_meant_for_it_fails(
 def test_kit_when_the_store_is_the_reference_then_no_test_fails(test: str) -> None:
     outcome = run_conformance(kit_for(ReferenceStore), only=test)[test]
     assert outcome.status in ("passed", "skipped"), outcome.detail
+
+
+@pytest.mark.parametrize("test", standard_tests(StoreConformance))
+def test_kit_when_a_store_can_do_everything_then_no_test_fails_and_few_are_skipped(
+    test: str,
+) -> None:
+    outcome = run_conformance(kit_for(Capable), only=test)[test]
+    skipped = test == "test_observe_gives_the_evidence_expected"  # the author may say nothing
+    assert outcome.status == ("skipped" if skipped else "passed"), outcome.detail
 
 
 def test_kit_when_tests_are_counted_then_each_has_a_store_that_fails_it() -> None:

@@ -1,28 +1,43 @@
 """Stores that are wrong in one way each, and the standard test that must notice.
 
-Every one is the reference store with one thing changed: something that was seen in other memory
+Every one is the reference store, or one that can do everything, with one thing changed: something that was seen in other memory
 layers, or that is easily got wrong.
 """
 
 from __future__ import annotations
 
+import copy
+import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+import networkx as nx
 import numpy as np
 from attrs import evolve
+from capable_store import Capable
 
-from rankblend.stores import Key, Observation, Reach, Reason, Record, StoreQuery
+from rankblend.relevance import Scope
+from rankblend.stores import (
+    Contents,
+    Edge,
+    Key,
+    Observation,
+    Reach,
+    Reason,
+    Record,
+    Store,
+    StoreQuery,
+)
 from rankblend.testing import ReferenceStore
 
-WRONG: dict[type[ReferenceStore], str] = {}
+WRONG: dict[type[Store], str] = {}
 
 
 def noticed_by(test: str):
     """Register a wrong store with the test that must fail for it."""
 
-    def register(store: type[ReferenceStore]) -> type[ReferenceStore]:
+    def register(store: type[Store]) -> type[Store]:
         WRONG[store] = test
         return store
 
@@ -651,3 +666,95 @@ class EmitsTheUnregistered(ReferenceStore):
 class ClosesOnce(ReferenceStore):
     def close(self) -> None:
         del self.records
+
+
+# --- what only some stores can do ----------------------------------------------------------------
+
+
+@noticed_by("test_load_then_the_store_answers_as_if_everything_had_been_added")
+class LoadsNoLinks(Capable):
+    def load_contents(self, contents: Contents) -> None:
+        super().load_contents(contents)
+        self.joined = {}
+
+
+@noticed_by("test_load_when_there_is_nothing_then_the_store_is_empty")
+class LoadsNothingBadly(Capable):
+    """A place left over for a memory that is not there."""
+
+    def load_contents(self, contents: Contents) -> None:
+        super().load_contents(contents)
+        if not self.held:
+            self.add([Record(Key(Scope.parse("tenant:acme"), "nobody"), "refund", 0)])
+
+
+@noticed_by("test_fresh_then_a_store_of_the_same_kind_knows_nothing")
+class IsNotFresh(Capable):
+    """A copy that shares what is held."""
+
+    def fresh(self) -> IsNotFresh:
+        return copy.copy(self)
+
+
+@noticed_by("test_fresh_when_filled_then_it_answers_as_the_store_does")
+class ForgetsItsSettings(Capable):
+    weight = 0.5
+
+    def fresh(self) -> ForgetsItsSettings:
+        other = ForgetsItsSettings()
+        other.weight = 1.0
+        return other
+
+    def coverage(self, query: StoreQuery, record: Record) -> float:
+        return self.weight * super().coverage(query, record)
+
+
+@noticed_by("test_cache_when_restored_then_the_store_answers_as_before")
+class KeepsNoVectors(Capable):
+    def restore(self, data: bytes, *, rows: object = None) -> bool:
+        restored = super().restore(data)
+        self.held = {key: evolve(one, vector=None) for key, one in self.held.items()}
+        return restored
+
+
+@noticed_by("test_cache_when_a_memory_was_removed_then_no_byte_of_it_is_kept")
+class KeepsWhatWasRemoved(Capable):
+    def remove(self, keys: Sequence[Key]) -> None:
+        self.graves = [*getattr(self, "graves", ()), *(key.id for key in keys)]
+        super().remove(keys)
+
+    def snapshot(self) -> bytes:
+        return super().snapshot() + json.dumps(getattr(self, "graves", [])).encode()
+
+
+@noticed_by("test_cache_when_it_is_of_no_use_then_it_is_refused_and_nothing_changes")
+class BelievesAnyBytes(Capable):
+    def restore(self, data: bytes, *, rows: object = None) -> bool:
+        return super().restore(data) or not self.held.clear()
+
+
+@noticed_by("test_edges_when_removed_then_nothing_of_them_is_left")
+class KeepsLinks(Capable):
+    def remove_edges(self, edges: Sequence[Edge]) -> None:
+        pass
+
+
+@noticed_by("test_edges_when_they_cannot_be_seen_then_they_play_no_part")
+class CountsAllLinks(Capable):
+    def joins(self, query: StoreQuery, record: Record) -> float:
+        return float(sum(record.id in (edge.source, edge.target) for edge in self.joined.values()))
+
+
+@noticed_by("test_vectors_are_those_of_visible_memories")
+class GivesVectorsOfTheInvisible(Capable):
+    def vectors_of(self, query: StoreQuery, ids: Sequence[str]) -> np.ndarray:
+        by_id = {record.id: record.vector for record in self.held.values()}
+        nothing = np.full(self.dimension or 0, np.nan, np.float32)
+        found = [by_id.get(identifier) for identifier in ids]
+        return np.array([nothing if vector is None else vector for vector in found])
+
+
+@noticed_by("test_walk_shows_what_the_query_sees_and_what_cut_it_short")
+class ShowsEverybodysLinks(Capable):
+    def to_networkx(self, query: StoreQuery | None = None) -> nx.MultiDiGraph:
+        return super().to_networkx()

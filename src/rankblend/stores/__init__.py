@@ -2,6 +2,7 @@
 
 from rankblend.stores._layers import DEFAULT_LAYERS, LayerPolicy, LayerVisibility, layer_policy
 from rankblend.stores._protocol import (
+    Contents,
     Observation,
     Reach,
     Reason,
@@ -10,7 +11,13 @@ from rankblend.stores._protocol import (
     Store,
     StoreQuery,
     SupportsBatch,
+    SupportsCache,
+    SupportsEdges,
+    SupportsLoad,
+    SupportsRebuild,
     SupportsSeeds,
+    SupportsVectors,
+    SupportsWalk,
     SupportsWrite,
 )
 from rankblend.stores._record import Edge, Key, Keys, Link, Record
@@ -20,6 +27,7 @@ from rankblend.stores._unit_vectors import as_unit, lengths, to_unit
 
 __all__ = [
     "DEFAULT_LAYERS",
+    "Contents",
     "Edge",
     "Key",
     "Keys",
@@ -36,8 +44,14 @@ __all__ = [
     "Store",
     "StoreQuery",
     "SupportsBatch",
+    "SupportsCache",
+    "SupportsEdges",
+    "SupportsLoad",
     "SupportsPresent",
+    "SupportsRebuild",
     "SupportsSeeds",
+    "SupportsVectors",
+    "SupportsWalk",
     "SupportsWrite",
     "layer_policy",
 ]

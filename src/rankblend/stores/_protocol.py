@@ -7,17 +7,28 @@ weights, never ranks across stores, never reads the clock and never changes what
                                                  ├─ union ─► store.observe(query, ids) ─► evidence
     query ─► other.propose(query, limit) ─► ids ─┘
 
-Only `Store` is required. What else a store can do it says by having the method: keep memories
-(`SupportsWrite`), start from other stores' proposals (`SupportsSeeds`), answer many queries at once
-(`SupportsBatch`).
+Only `Store` is required. What else a store can do it says by having the methods, never by its class,
+so that a store of yours is served as ours are:
+
+==================  ================================================================================
+`SupportsWrite`     keeps memories itself
+`SupportsSeeds`     starts from other stores' proposals
+`SupportsBatch`     answers many queries at once
+`SupportsEdges`     keeps links that were written apart from memories
+`SupportsLoad`      is filled in one call, from `Contents`
+`SupportsRebuild`   can be made anew: for recalls as of a time, and when too much changed elsewhere
+`SupportsCache`     keeps what is slow to rebuild in the catalog's file
+`SupportsVectors`   gives vectors: for the duplicate penalty, and for diversity
+`SupportsWalk`      says how it walked, and shows its links as networkx
+==================  ================================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -25,7 +36,12 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArrayError
 from rankblend.relevance import Scope
-from rankblend.stores._record import Key, Record
+from rankblend.stores._record import Edge, Key, Record
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from rankblend.stores._rows import ScopedRows
 
 
 class Reach(StrEnum):
@@ -296,4 +312,132 @@ class SupportsBatch(Protocol):
         self, queries: Sequence[StoreQuery], ids: Sequence[Sequence[str]]
     ) -> Iterator[Observation]:
         """`Store.observe` for each query."""
+        ...
+
+
+@runtime_checkable
+class SupportsEdges(Protocol):
+    """A store that keeps links which were written apart from memories (``memory.link``)."""
+
+    def add_edges(self, edges: Sequence[Edge]) -> None:
+        """Add links, replacing those of the same scope, source, target and kind."""
+        ...
+
+    def remove_edges(self, edges: Sequence[Edge]) -> None:
+        """Drop links; unknown ones are ignored."""
+        ...
+
+    def edges(self) -> Iterable[Edge]:
+        """The links that are held; only what identifies them need be right."""
+        ...
+
+
+class Contents(Protocol):
+    """All that a memory holds now, read when it is asked for. A catalog is one.
+
+    `iter_records` and `iter_edges` are enough for a store of yours. The others are what our own
+    stores read: rows that several indexes share, and only the columns that are needed.
+    """
+
+    def iter_records(self) -> Iterator[Record]:
+        """All memories with their vectors, by scope path and id."""
+        ...
+
+    def iter_edges(self) -> Iterator[Edge]:
+        """All links that were written apart from memories."""
+        ...
+
+    def rows(self) -> ScopedRows:
+        """All memories as the rows of an index, sorted; the caller's own."""
+        ...
+
+    def linked(self) -> Sequence[Record]:
+        """The memories that have links: of each only key, serial and links."""
+        ...
+
+    def load_vectors(
+        self, serials: NDArray[np.int64], room: Callable[[int], NDArray[np.float32]]
+    ) -> NDArray[np.bool_]:
+        """Read the vectors of some rows into a matrix that ``room`` makes for their dimension.
+
+        Returns:
+            bool, shape (rows,): which rows have a vector.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsLoad(SupportsWrite, Protocol):
+    """A store that is filled in one call, when a memory is opened, instead of many of ``add``."""
+
+    def load_contents(self, contents: Contents) -> None:
+        """Take in everything; called on a store that is empty.
+
+        Afterwards it answers as if `add` had been called with everything, and
+        `SupportsEdges.add_edges` where it has that.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsRebuild(SupportsWrite, Protocol):
+    """A store that follows from the catalog alone and can be made anew.
+
+    A recall as of a time asks such a store made for that time, so that nothing later has any
+    influence; any other store answers it from the present.
+    """
+
+    def fresh(self) -> Self:
+        """An empty store with the same settings; it need not be closed."""
+        ...
+
+
+@runtime_checkable
+class SupportsCache(SupportsWrite, Protocol):
+    """A store that keeps what is slow to rebuild in the catalog's file, between two openings."""
+
+    def snapshot(self) -> bytes:
+        """Everything that is held now, as bytes; nothing of memories that were removed."""
+        ...
+
+    def restore(self, data: bytes, *, rows: ScopedRows | None = None) -> bool:
+        """Replace everything by a `snapshot`.
+
+        Args:
+            data: As it was given; the catalog knows when the bytes are damaged, and tells what was
+                written since by ``add`` and ``remove``.
+            rows: The memories that must be in it, where nothing was written since; for a store that
+                shares them with the catalog.
+
+        Returns:
+            False, with nothing changed, when it is of no use (another format, other settings): then
+            the store is filled from the memories.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsVectors(Protocol):
+    """A store whose vectors tell near duplicates apart (duplicate penalty, diversity)."""
+
+    @property
+    def dimension(self) -> int | None:
+        """Length of the vectors; None while there is none."""
+        ...
+
+    def vectors_of(self, query: StoreQuery, ids: Sequence[str]) -> NDArray[np.float32]:
+        """float32, shape (n, d): unit vectors; rows of NaN for what has none or is not visible."""
+        ...
+
+
+@runtime_checkable
+class SupportsWalk(Protocol):
+    """A store that walks along links and can show them."""
+
+    def trace(self, query: StoreQuery) -> Mapping[str, Any]:
+        """How the walk for a query went: under ``capped`` what cut it short, e.g. ``("hops",)``."""
+        ...
+
+    def to_networkx(self, query: StoreQuery | None = None) -> nx.MultiDiGraph:
+        """What a query sees as networkx; None: everything, for whoever runs it."""
         ...

@@ -55,6 +55,7 @@ _HOMES = {
 }
 # Their assert statements are rewritten by pytest, so that a failure shows the values compared.
 _ASSERTING = (
+    "_capabilities",
     "_contract",
     "_embedding",
     "_machine",

@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from rankblend.stores import Store, StoreQuery, SupportsWrite
+from rankblend.testing._capabilities import CapabilityTests
 from rankblend.testing._contract import ContractTests
 from rankblend.testing._machine import MachineTests
 from rankblend.testing._proposing import ProposalTests
@@ -18,7 +19,9 @@ from rankblend.testing._worlds import home_query, standard_world
 from rankblend.testing._writing import WriteTests
 
 
-class StoreConformance(ContractTests, ProposalTests, VisibilityTests, WriteTests, MachineTests):
+class StoreConformance(
+    ContractTests, ProposalTests, VisibilityTests, WriteTests, CapabilityTests, MachineTests
+):
     """Everything a store that keeps memories must do.
 
     Subclass it in a test file and fill in ``make_store``; pytest finds the tests::

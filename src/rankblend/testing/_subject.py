@@ -183,6 +183,10 @@ class Filled:
         for key in keys:
             self.held.pop(key, None)
 
+    def take_over(self, other: Filled) -> None:
+        """The store was given what another one holds, in another way than by `write`."""
+        self.held, self._serials = dict(other.held), dict(other._serials)
+
     def propose(self, query: StoreQuery, limit: int, level: int | None = None) -> list[str]:
         """What the store proposes."""
         return list(self.store.propose(self.kit.ask(query), limit, level=level))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.relevance import Scope, is_identifier
-from rankblend.stores._protocol import Observation, StoreQuery
+from rankblend.stores._protocol import Contents, Observation, StoreQuery
 from rankblend.stores._record import Edge, Key, Record
 from rankblend.stores._rows import ScopedRows
 from rankblend.stores.graph._answers import EMITS, Answer
@@ -154,6 +154,10 @@ class GraphStore:
             self._tables.add_rows(rows)
             self._tables.add_records([one for one in linked if rows.row(one.key) is not None])
             self._tables.add_edges(edges)
+
+    def load_contents(self, contents: Contents) -> None:
+        """Add all that a memory holds; see `load`."""
+        self.load(contents.rows(), contents.linked(), list(contents.iter_edges()))
 
     def remove(self, keys: Sequence[Key]) -> None:
         """Drop memories and the edges they own; edges added by themselves stay."""

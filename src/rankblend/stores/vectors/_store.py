@@ -6,6 +6,7 @@ import contextlib
 import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from rankblend.errors import InvalidArgumentError, InvalidArrayError, StoreClose
 from rankblend.kernels.select import leading
 from rankblend.kernels.similarity import dot_rows, pairwise_cosines
 from rankblend.relevance import is_identifier, shown
-from rankblend.stores._protocol import Observation, StoreQuery
+from rankblend.stores._protocol import Contents, Observation, StoreQuery
 from rankblend.stores._record import Key, Record
 from rankblend.stores._rows import NumberedIds, ScopedRows, latest
 from rankblend.stores._unit_vectors import as_unit, checked_lengths, make_units, stacked
@@ -166,6 +167,11 @@ class VectorStore:
             self._check_open()
             self._slots, self._arena = loaded_vectors(rows, read, self.dimension)
             self._rows = rows
+
+    def load_contents(self, contents: Contents) -> None:
+        """Replace everything by all that a memory holds; see `load`."""
+        rows = contents.rows()
+        self.load(rows, partial(contents.load_vectors, rows.serials))
 
     def remove(self, keys: Sequence[Key]) -> None:
         """Drop memories from every answer at once; unknown keys are ignored."""
