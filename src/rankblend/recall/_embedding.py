@@ -20,12 +20,6 @@ _BATCH = 256  # texts embedded between two words to `progress`
 EMBEDDER = "embedder"  # name of the fact in the catalog that holds the embedder's identity
 
 
-def stored_dimension(catalog: Catalog) -> int | None:
-    """The dimension of a file's vectors; None while it has none."""
-    stored = catalog.get_meta("dimension")
-    return None if stored is None else int(stored)
-
-
 def check_embedder(
     catalog: Catalog, embedder: Embedder | None, *, dimension: int | None = None
 ) -> None:
@@ -46,7 +40,7 @@ def check_embedder(
         given = identity(embedder, dimension=stated or dimension)
         if given != stored:
             raise EmbedderMismatchError(stored, given)
-    elif stated is not None and (size := stored_dimension(catalog)) not in (None, stated):
+    elif stated is not None and (size := catalog.dimension) not in (None, stated):
         raise EmbedderMismatchError(
             f"vectors that were given, of dimension {size}", identity(embedder)
         )
@@ -78,7 +72,7 @@ def embed_items(
         EmbeddingError: The embedder failed.
     """
     vectors = [item.vector for item in items]
-    expected = stored_dimension(catalog) or dimension
+    expected = catalog.dimension or dimension
     if expected is None and embedder is not None:
         expected = embedder_dimension(embedder)
     _check_sizes(items, vectors, expected)
@@ -127,7 +121,7 @@ def embed_query(catalog: Catalog, embedder: Embedder, text: str) -> NDArray[np.f
         EmbedderMismatchError: Another process has embedded the file anew since it was opened.
         EmbeddingError: The embedder failed.
     """
-    dimension = stored_dimension(catalog)
+    dimension = catalog.dimension
     check_embedder(catalog, embedder, dimension=dimension)
     rows, has_vector = checked(embedder, [text], dimension)
     return rows[0] if has_vector[0] else None

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError, StoreError
+from rankblend.errors import CatalogCorruptError, InvalidArgumentError, StoreError
 from rankblend.recall._ask import SharedLock, asked_by
 from rankblend.recall._candidates import EvidenceColumn
 from rankblend.relevance import Scope, is_identifier
@@ -242,6 +242,8 @@ class Engine:
         try:
             for call in calls:
                 asked_by(self.lock, call)()
+        except CatalogCorruptError:  # what it was to be told could not be read
+            raise
         except Exception as error:
             # Whatever it was: it is written, and the other stores must learn of it.
             self.behind[name] = type(error).__name__

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from rankblend.embedders import Embedded
 from rankblend.errors import CacheWarning, StoreError
-from rankblend.recall._embedding import stored_dimension
 from rankblend.recall._engine import CATALOG_STORES, EQUIVALENT, Engine, Equivalents
 from rankblend.relevance import Scope
 from rankblend.stores import (
@@ -314,7 +313,7 @@ class LiveEngine(Engine):
 
     def _reembedded(self) -> bool:
         """Whether somebody gave the file vectors of another length than a store holds."""
-        dimension = stored_dimension(self.catalog)
+        dimension = self.catalog.dimension
         return any(
             isinstance(store, VectorStore) and store.dimension not in (None, dimension)
             for store in self.stores.values()

@@ -15,11 +15,11 @@ from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.files import text_lines, whole
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._arguments import Problems, as_datetime
-from rankblend.recall._embedding import EMBEDDER, stored_dimension
+from rankblend.recall._embedding import EMBEDDER
 from rankblend.recall._items import Item, read_edge, read_item
 from rankblend.recall._write import Batch
 from rankblend.relevance import Scope
-from rankblend.stores import Edge, Record
+from rankblend.stores import FIELDS, Edge, Record
 from rankblend.stores.catalog import Catalog, locate_file
 from rankblend.stores.procedures import KINDS, ProcedureLines, entries_of, procedure_lines
 
@@ -37,7 +37,7 @@ def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
     """
     header = {
         "type": "rankblend", "format": FORMAT, "embedder": catalog.get_meta(EMBEDDER),
-        "dimension": stored_dimension(catalog),
+        "dimension": catalog.dimension,
     }  # fmt: skip
     yield {name: value for name, value in header.items() if value is not None}
     for current in catalog.iter_records():
@@ -203,19 +203,10 @@ def _unknown_format(line: Mapping[str, Any]) -> str:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "scope": str(record.scope), "id": record.id, "text": record.text, "layer": record.layer,
-        "key": record.slot, "salience": record.salience, "confidence": record.confidence,
-        "review": record.review, "maturity": record.maturity, "certainty": record.certainty,
-        "created": _when(record.created), "at": _when(record.at), "expires": _when(record.expires),
-        "metadata": dict(record.metadata) or None,
-        "uses": record.uses or None, "used": _when(record.used),
-        "links": [
-            {"target": link.target, "kind": link.kind, "weight": link.weight,
-             "verified": link.verified}
-            for link in record.links
-        ] or None,
-    }  # fmt: skip
+    values: dict[str, Any] = {"scope": str(record.scope), "id": record.id}
+    for each in FIELDS:
+        value = getattr(record, each.name)
+        values[each.argument] = None if value is None else each.kind.plain(value)
     if record.vector is not None:
         raw = np.ascontiguousarray(record.vector, "<f4").tobytes()
         values["vector"] = {"f32": base64.b64encode(raw).decode("ascii")}

@@ -20,7 +20,7 @@ from rankblend.errors import (
 )
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._arguments import Problems
-from rankblend.recall._embedding import EMBEDDER, embed_items, stored_dimension
+from rankblend.recall._embedding import EMBEDDER, embed_items
 from rankblend.recall._items import Item
 from rankblend.recall._live import LiveEngine
 from rankblend.stores import Edge, Key, Record
@@ -119,7 +119,7 @@ def write(
     """
     catalog = engine.catalog
     noted = catalog.get_meta(EMBEDDER)
-    empty = noted is None and stored_dimension(catalog) is None
+    empty = noted is None and catalog.dimension is None
     _check_origin(batch, noted, embedder)
     whole = batch.stays_as_it_is(embedder)
     records, made_by = embed_items(

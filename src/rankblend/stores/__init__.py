@@ -20,6 +20,7 @@ from rankblend.stores._protocol import (
     SupportsWalk,
     SupportsWrite,
 )
+from rankblend.stores._record import FIELDS as FIELDS
 from rankblend.stores._record import Edge, Key, Keys, Link, Record
 from rankblend.stores._rows import NumberedIds, ScopedRows, latest
 from rankblend.stores._signal_store import SignalStore, SupportsPresent

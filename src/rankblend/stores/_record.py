@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
-from attrs import field, frozen
+from attrs import asdict, field, fields, frozen
 from numpy.typing import NDArray
 
-from rankblend.relevance import Scope
+from rankblend.relevance import CERTAINTY_LEVELS, MATURITY_LEVELS, REVIEW_LEVELS, Scope
+from rankblend.stores._fields import (
+    COUNT,
+    FRACTION,
+    JSON,
+    NAME,
+    TEXT,
+    TIME,
+    Field,
+    Json,
+    Level,
+    Text,
+    declared,
+    dump_json,
+    fields_of,
+    read_json,
+)
+from rankblend.values import is_number
 
 
 @frozen(order=True)
@@ -106,6 +123,56 @@ class Edge:
         return int.from_bytes(blake2b(parts, digest_size=8).digest(), "little", signed=True)
 
 
+class Links(Json):
+    """Links, kept as lists of their parts."""
+
+    def sound(self, values: Sequence[Any]) -> bool:
+        """`Kind.sound`."""
+        return not any(values) and set(map(type, values)) == {tuple}
+
+    def wrong(self, value: Any) -> list[str]:
+        """`Kind.wrong`."""
+        if not isinstance(value, tuple | list) or {type(link) for link in value} - {Link}:
+            return [": expected a tuple of Link"]
+        rest = "expected a target and kind that are not blank, and a weight in (0, 1]"
+        return [f"[{place}]: {rest}" for place, link in enumerate(value) if not _is_sound(link)]
+
+    def encode(self, value: Any) -> str | None:
+        """`Kind.encode`."""
+        if not value:
+            return None
+        return dump_json([[link.target, link.kind, link.weight, link.verified] for link in value])
+
+    def decode(self, values: Sequence[Any]) -> list[Any]:
+        """`Kind.decode`."""
+        return [() if text is None else _links(text) for text in values]
+
+    def plain(self, value: Any) -> Any:
+        """`Kind.plain`."""
+        return [asdict(link) for link in value] or None
+
+
+LINKS = Links()
+
+
+def is_weight(value: object) -> bool:
+    """Whether it is a strength: a number in (0, 1]."""
+    return is_number(value) and 0 < value <= 1
+
+
+def _is_sound(link: Link) -> bool:
+    return not (NAME.wrong(link.target) or NAME.wrong(link.kind)) and (
+        is_weight(link.weight) and type(link.verified) is bool
+    )
+
+
+def _links(text: str) -> tuple[Link, ...]:
+    links = tuple([Link(*link) for link in read_json(text)])
+    if not all(map(_is_sound, links)):
+        raise ValueError("a link that cannot have been written")
+    return links
+
+
 @frozen(eq=False)
 class Record:
     """One memory as stores see it: the latest revision, with everything that may be indexed.
@@ -130,23 +197,23 @@ class Record:
     """
 
     key: Key
-    text: str
+    text: str = field(metadata=declared(TEXT))
     serial: int = -1
-    layer: str = "semantic"
-    vector: NDArray[np.float32] | None = None
-    links: tuple[Link, ...] = ()
-    created: float = 0.0
-    at: float = 0.0
-    used: float | None = None
-    uses: int = 0
-    salience: float | None = None
-    confidence: float | None = None
-    review: str | None = None
-    maturity: str | None = None
-    certainty: str | None = None
-    slot: str | None = None
-    expires: float | None = None
-    metadata: Mapping[str, object] = field(factory=dict)
+    layer: str = field(default="semantic", metadata=declared(Text(dtype=np.int16)))
+    slot: str | None = field(default=None, metadata=declared(Text(dtype=np.int32), argument="key"))
+    salience: float | None = field(default=None, metadata=declared(FRACTION))
+    confidence: float | None = field(default=None, metadata=declared(FRACTION))
+    review: str | None = field(default=None, metadata=declared(Level(REVIEW_LEVELS)))
+    maturity: str | None = field(default=None, metadata=declared(Level(MATURITY_LEVELS)))
+    certainty: str | None = field(default=None, metadata=declared(Level(CERTAINTY_LEVELS)))
+    created: float = field(default=0.0, metadata=declared(TIME, revised=False))
+    at: float = field(default=0.0, metadata=declared(TIME))
+    expires: float | None = field(default=None, metadata=declared(TIME))
+    metadata: Mapping[str, object] = field(factory=dict, metadata=declared(JSON))
+    uses: int = field(default=0, metadata=declared(COUNT, revised=False))
+    used: float | None = field(default=None, metadata=declared(TIME, revised=False))
+    links: tuple[Link, ...] = field(default=(), metadata=declared(LINKS))
+    vector: NDArray[np.float32] | None = field(default=None)
 
     @property
     def id(self) -> str:
@@ -157,3 +224,11 @@ class Record:
     def scope(self) -> Scope:
         """Where it is stored."""
         return self.key.scope
+
+
+FIELDS: tuple[Field, ...] = fields_of(fields(Record))
+"""The fields of a memory, in the order in which a line of JSON says them."""
+LABELS: Mapping[str, Mapping[str, float]] = {
+    each.name: each.kind.levels for each in FIELDS if isinstance(each.kind, Level)
+}
+"""The fields that hold one of a few labels, and the value in [0, 1] of each label."""

@@ -25,13 +25,13 @@ from rankblend.errors import (
 )
 from rankblend.kernels.text import normalized_text
 from rankblend.relevance import Scope, is_number
+from rankblend.stores._fields import JSON
 from rankblend.stores._record import Edge, Key, Record
 from rankblend.stores._rows import ScopedRows
 from rankblend.stores.catalog import _cache, _columns, _edges, _reads, _writes
 from rankblend.stores.catalog._codec import (
     DIGEST,
     ScopeReader,
-    decode_metadata,
     encode_records,
     stored_records,
     text_digest,
@@ -40,9 +40,9 @@ from rankblend.stores.catalog._columns import Columns
 from rankblend.stores.catalog._database import Compaction, Database
 from rankblend.stores.catalog._file import MEMORY
 from rankblend.stores.catalog._reads import Changes, Removals
-from rankblend.stores.catalog._record_checks import is_text
 from rankblend.stores.catalog._snapshot import Snapshot
 from rankblend.stores.catalog._view import MemoryView
+from rankblend.values import is_text
 
 T = TypeVar("T")
 _BATCH = 4096
@@ -221,12 +221,12 @@ class Catalog(MemoryView):
             bool, shape (rows,): which rows were filled; the others have no vector.
         """
         with self._database.read() as connection:
-            found = connection.execute("SELECT value FROM meta WHERE name = 'dimension'").fetchone()
-            if found is None:
+            dimension = _writes.stored_dimension(connection)
+            if dimension is None:
                 return np.zeros(len(serials), dtype=np.bool_)
             row_of = np.full(int(serials.max(initial=-1)) + 2, -1, dtype=np.int64)
             row_of[serials] = np.arange(len(serials))
-            return _reads.vectors_into(connection, room(int(found[0])), row_of)
+            return _reads.vectors_into(connection, room(dimension), row_of)
 
     def linked(self, kind: str | None = None) -> list[Record]:
         """Memories that have links: records of which only key, serial and links are read.
@@ -291,6 +291,12 @@ class Catalog(MemoryView):
         with self._database.read() as connection:
             found = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if found is None else str(found[0])
+
+    @property
+    def dimension(self) -> int | None:
+        """The length of all vectors; None while there is none."""
+        with self._database.read() as connection:
+            return _writes.stored_dimension(connection)
 
     def load_cache(self, store: str) -> tuple[int, bytes] | None:
         """What a store kept, with the generation it belongs to, or None.
@@ -627,7 +633,9 @@ class Catalog(MemoryView):
                 rows = connection.execute(_METADATA)
             else:
                 rows = connection.execute(_METADATA_OF, (json.dumps(list(serials)),))
-            return [(serial, decode_metadata(text)) for serial, text in rows]
+            found = rows.fetchall()
+            texts = JSON.decode([text for _, text in found])
+            return [(serial, each) for (serial, _), each in zip(found, texts, strict=True)]
 
 
 def _distinct(keys: Iterable[Key]) -> list[Key]:

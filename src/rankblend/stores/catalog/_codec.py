@@ -1,24 +1,40 @@
-"""Between `Record` and the rows of the catalog: checked on the way in, rebuilt on the way out."""
+"""Between `Record` and the rows of the catalog: checked on the way in, rebuilt on the way out.
+
+Everything follows from the declared fields: `MEMORY` and `REVISED` are the names of the columns that
+belong to a memory and to each of its revisions.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from attrs import fields
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError
+from rankblend.errors import InvalidArgumentError, RankblendError
 from rankblend.relevance import Scope
-from rankblend.stores._record import Key, Link, Record
-from rankblend.stores.catalog._record_checks import dump_json, record_problems, unsound
+from rankblend.stores._fields import NAME
+from rankblend.stores._record import FIELDS, Key, Record
 
-DIGEST = 9  # where the digest stands in an encoded record
+MEMORY = tuple(each.name for each in FIELDS if not each.revised)
+REVISED = (*(each.name for each in FIELDS if each.revised), "digest")
+DIGEST = len(MEMORY) + REVISED.index("digest")  # where it stands in an encoded record
+_ATTRIBUTES = tuple(each.name for each in fields(Record))
+_FIELD_NAMES = tuple(each.name for each in FIELDS)
+_VALUES = attrgetter(*_FIELD_NAMES)
+_ROW = ("scope", "id", "serial", *MEMORY, *REVISED)
+_BY_PLACE = sorted(FIELDS, key=lambda each: each.revised)  # as in MEMORY, then REVISED
 _VECTOR = np.dtype("<f4")
 _IN_CACHE = 256  # rows
-_read_json = json.JSONDecoder().raw_decode
+
+
+def listed(table: str, names: Sequence[str]) -> str:
+    """Columns of a table, as a statement lists them."""
+    return ", ".join(f"{table}.{name}" for name in names)
 
 
 class ScopeReader:
@@ -28,10 +44,20 @@ class ScopeReader:
         self._known: dict[str, Scope] = {}
 
     def __call__(self, path: str) -> Scope:
-        """The scope with this `Scope.path`."""
+        """The scope with this `Scope.path`.
+
+        Raises:
+            ValueError, TypeError: There is none; the path was damaged.
+        """
         scope = self._known.get(path)
         if scope is None:
-            scope = self._known[path] = Scope.parse(path[:-1])
+            try:
+                scope = Scope.parse(path[:-1])
+            except RankblendError as error:
+                raise LookupError("no scope has such a path") from error
+            if scope.path != path:
+                raise ValueError("a scope has another path")
+            self._known[path] = scope
         return scope
 
 
@@ -44,46 +70,59 @@ def text_digest(text: str, normalize: Callable[[str], str]) -> int:
 def encode_records(
     records: Sequence[Record], normalize: Callable[[str], str]
 ) -> list[tuple[Any, ...]]:
-    """What each revision says, in the order of the columns ``at`` … ``metadata``.
+    """What the file keeps of each record, in the order of `MEMORY` and `REVISED`.
 
     Raises:
         InvalidArgumentError: What could not be stored or read back unchanged: every problem of
             every record, ``drafts[i]: field: …``.
     """
-    problems = unsound(records)
-    if problems:
-        raise InvalidArgumentError(problems)
+    given: Sequence[object] = records
+    problems = [
+        (at, f"expected a Record, got {type(each).__name__}")
+        for at, each in enumerate(given)
+        if not isinstance(each, Record)
+    ]
+    if problems or not records:
+        _refuse(problems)
+        return []
+    columns = dict(zip(_FIELD_NAMES, zip(*map(_VALUES, records), strict=True), strict=True))
+    _refuse(_problems(records, columns, closely=False))
     try:
-        return [_encode(record, normalize) for record in records]
+        encoded = [each.encoded(columns[each.name]) for each in _BY_PLACE]
     except (TypeError, ValueError, RecursionError):  # metadata that is no JSON
-        problems = record_problems(records, range(len(records)))
-        if not problems:
-            raise
-        raise InvalidArgumentError(problems) from None
+        _refuse(_problems(records, columns, closely=True))
+        raise
+    digests = [text_digest(text, normalize) for text in columns["text"]]
+    return list(zip(*encoded, digests, strict=True))
 
 
-def _encode(record: Record, normalize: Callable[[str], str]) -> tuple[Any, ...]:
-    metadata = dump_json(dict(record.metadata)) if record.metadata else None
-    if metadata is not None and not metadata.isascii():
-        metadata.encode()
-    expires, salience, confidence = record.expires, record.salience, record.confidence
-    return (
-        float(record.at),
-        None if expires is None else float(expires),
-        record.layer,
-        record.slot,
-        None if salience is None else float(salience),
-        None if confidence is None else float(confidence),
-        record.review,
-        record.maturity,
-        record.certainty,
-        text_digest(record.text, normalize),
-        record.text,
-        dump_json([[link.target, link.kind, link.weight, link.verified] for link in record.links])
-        if record.links
-        else None,
-        metadata,
-    )
+def _problems(
+    records: Sequence[Record], columns: Mapping[str, Sequence[Any]], *, closely: bool
+) -> list[tuple[int, str]]:
+    found = _key_problems([record.key for record in records])
+    for each in FIELDS:
+        found += each.problems(columns[each.name], closely=closely)
+    return found
+
+
+def _refuse(problems: list[tuple[int, str]]) -> None:
+    if problems:
+        problems.sort(key=lambda found: found[0])
+        raise InvalidArgumentError(f"drafts[{at}]: {problem}" for at, problem in problems)
+
+
+def _key_problems(keys: Sequence[Key]) -> list[tuple[int, str]]:
+    problems = [
+        (at, "key: expected a Key with a Scope")
+        for at, key in enumerate(keys)
+        if type(key) is not Key or type(key.scope) is not Scope
+    ]
+    if problems:
+        return problems
+    ids = [key.id for key in keys]
+    if NAME.sound(ids):
+        return []
+    return [(at, f"id{problem}") for at, id_ in enumerate(ids) for problem in NAME.wrong(id_)]
 
 
 def stored_records(
@@ -93,47 +132,36 @@ def stored_records(
     vectors: Sequence[NDArray[np.float32] | None],
 ) -> list[Record]:
     """New memories as reading them would give them: nothing in them is shared with the drafts."""
-    return [
-        Record(
-            draft.key,
-            draft.text,
-            serial,
-            draft.layer,
-            vector,
-            decode_links(content[-2]),
-            float(draft.created),
-            content[0],
-            None if draft.used is None else float(draft.used),
-            draft.uses,
-            content[4],
-            content[5],
-            draft.review,
-            draft.maturity,
-            draft.certainty,
-            draft.slot,
-            content[1],
-            decode_metadata(content[-1]),
-        )
-        for draft, content, serial, vector in zip(drafts, contents, serials, vectors, strict=True)
-    ]
+    if not drafts:
+        return []
+    columns = dict(zip((*MEMORY, *REVISED), zip(*contents, strict=True), strict=True))
+    return _made([draft.key for draft in drafts], serials, vectors, columns)
 
 
-def decode_metadata(text: str | None) -> dict[str, object]:
-    """Metadata as it was written; a new mapping each time."""
-    return _load(text) if text else {}
+def rebuild(
+    rows: Sequence[Sequence[Any]],
+    scopes: ScopeReader,
+    vectors: Sequence[NDArray[np.float32] | None],
+) -> list[Record]:
+    """Records from rows of ``scope, id, serial``, `MEMORY`, `REVISED` and whatever follows."""
+    if not rows:
+        return []
+    columns = dict(zip(_ROW, zip(*rows, strict=True), strict=False))
+    ids = NAME.decode(columns["id"])
+    keys = [Key(scopes(path), id_) for path, id_ in zip(columns["scope"], ids, strict=True)]
+    return _made(keys, columns["serial"], vectors, columns)
 
 
-def decode_links(text: str | None) -> tuple[Link, ...]:
-    """Links as they were written."""
-    return tuple([Link(*link) for link in _load(text)]) if text else ()
-
-
-def _load(text: str) -> Any:
-    """JSON as it was written, without a blank before or behind it."""
-    value, end = _read_json(text)
-    if end < len(text):
-        raise ValueError("something follows the JSON")
-    return value
+def _made(
+    keys: Sequence[Key],
+    serials: Sequence[int],
+    vectors: Sequence[NDArray[np.float32] | None],
+    columns: Mapping[str, Sequence[Any]],
+) -> list[Record]:
+    """Records from what the file keeps of them, column by column."""
+    values: dict[str, Sequence[Any]] = {"key": keys, "serial": serials, "vector": vectors}
+    values |= {each.name: each.decoded(columns[each.name]) for each in FIELDS}
+    return list(map(Record, *(values[name] for name in _ATTRIBUTES)))
 
 
 def stacked_vectors(
@@ -184,39 +212,3 @@ def _squared_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
         part = matrix[start : start + _IN_CACHE].astype(np.float64)
         squares[start : start + _IN_CACHE] = np.einsum("ij,ij->i", part, part)
     return squares
-
-
-def rebuild(
-    rows: Iterable[Sequence[Any]],
-    scopes: ScopeReader,
-    vectors: Sequence[NDArray[np.float32] | None],
-) -> list[Record]:
-    """Records from rows of ``scope, id, serial, created, used, uses, at … metadata`` (see SQL)."""
-    records = []
-    for (
-        path, identifier, serial, created, used, uses, at, expires, layer, slot, salience,
-        confidence, review, maturity, certainty, _, text, links, metadata, *_,
-    ), vector in zip(rows, vectors, strict=True):  # fmt: skip
-        records.append(
-            Record(
-                Key(scopes(path), identifier),
-                text,
-                serial,
-                layer,
-                vector,
-                decode_links(links),
-                created,
-                at,
-                used,
-                uses,
-                salience,
-                confidence,
-                review,
-                maturity,
-                certainty,
-                slot,
-                expires,
-                decode_metadata(metadata),
-            )
-        )
-    return records

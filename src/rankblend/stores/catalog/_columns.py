@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from rankblend.stores._arrays import grown
 from rankblend.stores._protocol import StoreQuery
-from rankblend.stores._record import Key, Record
+from rankblend.stores._record import FIELDS, LABELS, Key, Record
 from rankblend.stores._rows import ScopedRows, latest
 from rankblend.stores.catalog._codec import ScopeReader
 from rankblend.stores.catalog._filters import metadata_value
-from rankblend.stores.catalog._record_checks import LABELS
 
 
 class CatalogRows(ScopedRows):
@@ -67,18 +66,7 @@ class CatalogRows(ScopedRows):
 
 
 DTYPES: Mapping[str, type[np.generic]] = {
-    "created": np.float64,
-    "at": np.float64,
-    "used": np.float64,
-    "expires": np.float64,
-    "salience": np.float64,
-    "confidence": np.float64,
-    "uses": np.int32,
-    "layer": np.int16,
-    "slot": np.int32,
-    "review": np.int8,
-    "maturity": np.int8,
-    "certainty": np.int8,
+    **{each.name: each.kind.dtype for each in FIELDS if each.kind.dtype is not None},
     "digest": np.int64,
 }
 _LABEL_CODES = {

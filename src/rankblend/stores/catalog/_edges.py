@@ -7,10 +7,10 @@ from sqlite3 import Connection
 from typing import Any
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance import Scope, is_number
-from rankblend.stores._record import Edge, Key
+from rankblend.relevance import Scope
+from rankblend.stores._fields import FRACTION, NAME, TIME
+from rankblend.stores._record import Edge, Key, is_weight
 from rankblend.stores.catalog._codec import ScopeReader
-from rankblend.stores.catalog._record_checks import is_text
 from rankblend.stores.catalog._schema import mark_unclean
 
 _UPSERT = """
@@ -60,13 +60,13 @@ def _problems(edge: object) -> list[str]:
     if not isinstance(edge, Edge) or type(edge.scope) is not Scope:
         return [f"expected an Edge at a Scope, got {type(edge).__name__}"]
     problems = [
-        f"{name}: expected text that is not blank"
-        for name, text in (("source", edge.source), ("target", edge.target), ("kind", edge.kind))
-        if not (is_text(text) and text.strip())
+        f"{name}{problem}"
+        for name in ("source", "target", "kind")
+        for problem in NAME.wrong(getattr(edge, name))
     ]
-    if not (is_number(edge.weight) and 0 < edge.weight <= 1):
+    if not is_weight(edge.weight):
         problems.append("weight: expected a number in (0, 1]")
-    if edge.at is not None and not is_number(edge.at):
+    if edge.at is not None and TIME.wrong(edge.at):
         problems.append("at: expected finite seconds or None")
     return problems
 
@@ -112,15 +112,21 @@ def next_edges(
     ``kind`` leaves out those of other kinds.
     """
     rows = connection.execute(_NEXT, (*after, as_of, kind, kind, size)).fetchall()
-    return [_edge(row, scopes) for row in rows]
+    return _edges(rows, scopes)
 
 
 def edges_since(connection: Connection, scopes: ScopeReader, generation: int) -> list[Edge]:
     """Edges written after a generation."""
-    rows = connection.execute(_SINCE, (generation,)).fetchall()
-    return [_edge(row, scopes) for row in rows]
+    return _edges(connection.execute(_SINCE, (generation,)).fetchall(), scopes)
 
 
-def _edge(row: Sequence[Any], scopes: ScopeReader) -> Edge:
-    path, source, target, kind, weight, verified, at = row
-    return Edge(scopes(path), source, target, kind, weight, bool(verified), at)
+def _edges(rows: Sequence[Sequence[Any]], scopes: ScopeReader) -> list[Edge]:
+    if not rows:
+        return []
+    paths, *names, weights, verified, times = zip(*rows, strict=True)
+    for column in names:
+        NAME.decode(column)
+    FRACTION.decode(weights)
+    TIME.decode([at for at in times if at is not None])
+    held = map(scopes, paths)
+    return list(map(Edge, held, *names, weights, map(bool, verified), times))

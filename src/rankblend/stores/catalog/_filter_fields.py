@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.stores._record import LABELS
 from rankblend.stores.catalog._columns import Columns, FieldCodes
 from rankblend.stores.catalog._filters import TEXT_FIELDS
-from rankblend.stores.catalog._record_checks import LABELS
 
 MetadataSource = Callable[[Sequence[int] | None], Iterable[tuple[int, Mapping[str, object]]]]
 """Serial and metadata of the memories that have any: of some serials, or of all (None)."""

@@ -24,11 +24,19 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.relevance import is_number, named
-from rankblend.stores.catalog._record_checks import LABELS
+from rankblend.stores._fields import Count, Level, Number, Text, Time
+from rankblend.stores._record import FIELDS, LABELS
 
-TIME_FIELDS = ("created", "at", "used", "expires")
-NUMBER_FIELDS = ("salience", "confidence", "uses")
-TEXT_FIELDS = ("layer", "id", "key", *LABELS)
+TIME_FIELDS = tuple(each.argument for each in FIELDS if isinstance(each.kind, Time))
+NUMBER_FIELDS = tuple(
+    each.argument
+    for each in FIELDS
+    if isinstance(each.kind, Number | Count) and each.argument not in TIME_FIELDS
+)
+TEXT_FIELDS = (
+    "id",
+    *(f.argument for f in FIELDS if f.kind.dtype and isinstance(f.kind, Text | Level)),
+)
 _UNORDERED = ("layer", *LABELS)
 _RANGES: Mapping[str, Callable[[object, object], bool]] = {
     "gte": lambda have, want: have >= want,  # type: ignore[operator]

@@ -12,29 +12,24 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.relevance import Scope
-from rankblend.stores._record import Edge, Key, Record
-from rankblend.stores.catalog._codec import ScopeReader, decode_links, rebuild
-from rankblend.stores.catalog._columns import Columns
+from rankblend.stores._fields import NAME, dump_json
+from rankblend.stores._record import FIELDS, LINKS, Edge, Key, Record
+from rankblend.stores.catalog._codec import MEMORY, REVISED, ScopeReader, listed, rebuild
+from rankblend.stores.catalog._columns import DTYPES, Columns
 from rankblend.stores.catalog._edges import edges_since
-from rankblend.stores.catalog._record_checks import dump_json, is_text
+from rankblend.values import is_text
 
-_CURRENT = """
-SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
-    m.at, m.expires, m.layer, m.slot, m.salience, m.confidence, m.review, m.maturity, m.certainty,
-    m.digest, m.text, m.links, m.metadata, v.vector
+_CURRENT = f"""
+SELECT m.scope, m.id, m.serial, {listed("m", MEMORY)}, {listed("m", REVISED)}, v.vector
 FROM memories AS m LEFT JOIN vectors AS v USING (serial)
 """
-_PAST = """
-SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
-    h.at, h.expires, h.layer, h.slot, h.salience, h.confidence, h.review, h.maturity, h.certainty,
-    h.digest, h.text, h.links, h.metadata, h.vector
+_PAST = f"""
+SELECT m.scope, m.id, m.serial, {listed("m", MEMORY)}, {listed("h", REVISED)}, h.vector
 FROM memories AS m JOIN history AS h USING (serial)
 """
 _BY_KEY = _CURRENT + "WHERE m.scope = ? AND m.id = ?"
-_BY_SERIAL = """
-SELECT m.scope, m.id, m.serial, m.created, m.used, m.uses,
-    m.at, m.expires, m.layer, m.slot, m.salience, m.confidence, m.review, m.maturity, m.certainty,
-    m.digest, m.text, m.links, m.metadata, NULL
+_BY_SERIAL = f"""
+SELECT m.scope, m.id, m.serial, {listed("m", MEMORY)}, {listed("m", REVISED)}, NULL
 FROM memories AS m WHERE m.serial IN (SELECT value FROM json_each(?))
 """
 _BY_GENERATION = _CURRENT + "WHERE m.generation > ? ORDER BY m.scope, m.id"
@@ -52,12 +47,10 @@ WHERE m.at > :as_of AND m.scope >= :low AND m.scope < :high AND h.revision = (
 """,
     )
 )
-_COLUMNS = """
-SELECT scope, id, serial, created, at, used, expires, salience, confidence, uses, layer, slot,
-    review, maturity, certainty, digest
-FROM memories
-"""
-_USES_AT = "SELECT serial, max(used), sum(count) FROM uses WHERE used <= ? GROUP BY serial"
+_COLUMNS = f"SELECT scope, id, serial, {', '.join(DTYPES)} FROM memories"
+_USES_AT = "SELECT serial, sum(count), max(used) FROM uses WHERE used <= ? GROUP BY serial"
+_CREATED, _REVISION = 3 + MEMORY.index("created"), 3 + len(MEMORY)
+assert MEMORY == ("created", "uses", "used")
 _LINKED = """
 SELECT scope, id, serial, links FROM memories
 WHERE links IS NOT NULL AND (?1 IS NULL OR instr(links, ?1))
@@ -162,9 +155,14 @@ def revisions_of(connection: Connection, scopes: ScopeReader, key: Key) -> list[
 def linked_records(connection: Connection, scopes: ScopeReader, kind: str | None) -> list[Record]:
     """Key, serial and links of the memories with links, of one kind where that is given."""
     rows = connection.execute(_LINKED, (None if kind is None else dump_json(kind),)).fetchall()
+    if not rows:
+        return []
+    paths, ids, serials, texts = zip(*rows, strict=True)
     found = [
-        Record(Key(scopes(path), identifier), "", serial, links=decode_links(links))
-        for path, identifier, serial, links in rows
+        Record(Key(scopes(path), identifier), "", serial, links=links)
+        for path, identifier, serial, links in zip(
+            paths, NAME.decode(ids), serials, LINKS.decode(texts), strict=True
+        )
     ]
     # The text of the kind may also be that of a target.
     return [r for r in found if kind is None or any(link.kind == kind for link in r.links)]
@@ -195,8 +193,11 @@ def records_at(
         bound = {"as_of": as_of, "low": low, "high": high}
         rows += connection.execute(_AT_CURRENT, bound).fetchall()
         rows += connection.execute(_AT_PAST, bound).fetchall()
-    used = {serial: uses for serial, *uses in connection.execute(_USES_AT, (as_of,))}
-    rows = [(*row[:4], *used.get(row[2], (None, 0)), *row[6:]) for row in rows]
+    used = {serial: counted for serial, *counted in connection.execute(_USES_AT, (as_of,))}
+    # Of what is the memory's own, only when it was created does not depend on the time.
+    rows = [
+        (*row[:3], row[_CREATED], *used.get(row[2], (0, None)), *row[_REVISION:]) for row in rows
+    ]
     rows.sort(key=lambda row: (row[0], row[1]))
     return _records(rows, scopes)
 
@@ -240,22 +241,22 @@ def select_changes(
 
 def load_columns(connection: Connection, scopes: ScopeReader) -> Columns:
     """The columns of all current memories; ``connection`` is in a read transaction."""
-    (generation,) = connection.execute("SELECT generation FROM state").fetchone()
+    generation, limit = connection.execute("SELECT generation, next_serial FROM state").fetchone()
     columns = Columns(generation)
-    cursor = connection.execute(_COLUMNS)
-    names = [description[0] for description in cursor.description]
     # Sorted here: SQLite would fetch the rows through an index, one by one, which takes three times
     # as long. Scope and id differ between any two rows, so nothing behind them is compared.
-    rows = cursor.fetchall()
+    rows = sorted(connection.execute(_COLUMNS))
     if not rows:
         return columns
-    rows.sort()
-    given = dict(zip(names, zip(*rows, strict=True), strict=True))
-    keys = [
-        Key(scopes(path), identifier)
-        for path, identifier in zip(given.pop("scope"), given.pop("id"), strict=True)
-    ]
-    columns.put(keys, given.pop("serial"), given)
+    paths, ids, serials, *values = zip(*rows, strict=True)
+    if not max(serials) < limit:
+        raise ValueError("a serial that was never given out")
+    given: dict[str, Sequence[Any]] = dict(zip(DTYPES, values, strict=True))
+    for each in FIELDS:
+        if each.name in given:
+            given[each.name] = each.decoded(given[each.name])
+    keys = [Key(scopes(path), id_) for path, id_ in zip(paths, NAME.decode(ids), strict=True)]
+    columns.put(keys, serials, given)
     return columns
 
 
@@ -287,7 +288,7 @@ def vectors_into(
     cursor = connection.execute("SELECT serial, vector FROM vectors ORDER BY serial")
     while found := cursor.fetchmany(_FETCH):
         serials, blobs = zip(*found, strict=True)
-        block = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(found), matrix.shape[1])
+        block = _matrix(blobs, matrix.shape[1])
         rows = row_of[np.minimum(serials, len(row_of) - 1)]
         if (rows < 0).any():
             block, rows = block[rows >= 0], rows[rows >= 0]
@@ -299,12 +300,23 @@ def vectors_into(
 def _records(rows: Sequence[Sequence[Any]], scopes: ScopeReader) -> list[Record]:
     """Records of rows that end in the vector; the vectors are views of one array per length."""
     blobs = [row[-1] for row in rows if row[-1] is not None]
-    if blobs and len(set(map(len, blobs))) == 1:
-        matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), -1)
-        views: Iterator[NDArray[np.float32]] = iter(matrix)
+    if len(set(map(len, blobs))) == 1:
+        views: Iterator[NDArray[np.float32]] = iter(_matrix(blobs, -1))
     else:
-        views = (np.frombuffer(blob, _VECTOR) for blob in blobs)
+        views = (_matrix([blob], -1)[0] for blob in blobs)
     return rebuild(rows, scopes, [None if row[-1] is None else next(views) for row in rows])
+
+
+def _matrix(blobs: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    """Vectors as they are kept: float32 (n, d).
+
+    Raises:
+        ValueError, TypeError: They were damaged: of another length, not finite, or all zero.
+    """
+    matrix = np.frombuffer(b"".join(blobs), _VECTOR).reshape(len(blobs), dimension)
+    if not (np.isfinite(matrix.sum(dtype=np.float64)) and matrix.any(axis=1).all()):
+        raise ValueError("a vector that cannot have been written")
+    return matrix
 
 
 def _ranges(roots: Sequence[Scope] | None) -> list[tuple[str, str | bytes]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankblend.errors import EmbedderMismatchError
 from rankblend.stores._record import Edge, Key, Record
-from rankblend.stores.catalog._codec import stacked_vectors
+from rankblend.stores.catalog._codec import MEMORY, REVISED, stacked_vectors
 from rankblend.stores.catalog._edges import delete_edges, edges_at
 from rankblend.stores.catalog._schema import mark_unclean
 
@@ -22,39 +22,27 @@ from rankblend.stores.catalog._schema import mark_unclean
 KEPT_GENERATIONS = 100_000
 _SWEEP_EVERY = 1000
 
-_INSERT = """
-INSERT INTO memories (
-    serial, scope, id, generation, created, used, uses, revision,
-    at, expires, layer, slot, salience, confidence, review, maturity, certainty,
-    digest, text, links, metadata
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_REVISION = ", ".join(REVISED)
+_INSERTED = ("serial", "scope", "id", "generation", "revision", *MEMORY, *REVISED)
+_INSERT = f"""
+INSERT INTO memories ({", ".join(_INSERTED)}) VALUES ({", ".join("?" for _ in _INSERTED)})
 ON CONFLICT (scope, id) DO NOTHING
 """
-_SUPERSEDE = """
-INSERT INTO history (
-    revision, serial, vector,
-    at, expires, layer, slot, salience, confidence, review, maturity, certainty,
-    digest, text, links, metadata
-)
+_SUPERSEDE = f"""
+INSERT INTO history (revision, serial, vector, {_REVISION})
 SELECT revision, serial, (SELECT vector FROM vectors WHERE vectors.serial = memories.serial),
-    at, expires, layer, slot, salience, confidence, review, maturity, certainty,
-    digest, text, links, metadata
+    {_REVISION}
 FROM memories WHERE serial = ?
 """
-_REPLACE = """
-UPDATE memories SET
-    generation = ?, revision = ?,
-    at = ?, expires = ?, layer = ?, slot = ?, salience = ?, confidence = ?, review = ?,
-    maturity = ?, certainty = ?, digest = ?, text = ?, links = ?, metadata = ?
+_REPLACE = f"""
+UPDATE memories SET generation = ?, revision = ?, {", ".join(f"{name} = ?" for name in REVISED)}
 WHERE serial = ?
 """
-_BACKDATE = """
-INSERT INTO history (
-    revision, serial, vector,
-    at, expires, layer, slot, salience, confidence, review, maturity, certainty,
-    digest, text, links, metadata
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_BACKDATE = f"""
+INSERT INTO history (revision, serial, vector, {_REVISION})
+VALUES (?, ?, ?, {", ".join("?" for _ in REVISED)})
 """
+_AT = REVISED.index("at")
 _COUNT_USE = """
 INSERT INTO uses (serial, used, count) VALUES (?, ?, ?)
 ON CONFLICT (serial, used) DO UPDATE SET count = count + excluded.count
@@ -118,9 +106,6 @@ def write_records(
                 draft.key.scope.path,
                 draft.key.id,
                 generation,
-                draft.created,
-                draft.used,
-                draft.uses,
                 revision + i,
                 *content,
             )
@@ -163,7 +148,7 @@ def write_records(
         if not fresh[i]:
             vector = matrix[vector_rows[i]].tobytes() if vector_rows[i] >= 0 else None
             serials[i] = _revise(
-                connection, draft.key, contents[i], vector, generation, revision + i,
+                connection, draft.key, contents[i][len(MEMORY) :], vector, generation, revision + i,
                 undated=i in undated,
             )  # fmt: skip
     revised = {serial for serial, is_new in zip(serials, fresh, strict=True) if not is_new}
@@ -192,12 +177,18 @@ def note_embedder(connection: Connection, embedder: str | None, dimension: int |
         connection.execute("INSERT OR IGNORE INTO meta VALUES ('dimension', ?)", (str(dimension),))
 
 
+def stored_dimension(connection: Connection) -> int | None:
+    """The length of all vectors; None while there is none."""
+    found = connection.execute("SELECT value FROM meta WHERE name = 'dimension'").fetchone()
+    return None if found is None else int(found[0])
+
+
 def _vectors(
     connection: Connection, drafts: Sequence[Record]
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], list[int]]:
-    found = connection.execute("SELECT value FROM meta WHERE name = 'dimension'").fetchone()
-    positions, matrix = stacked_vectors(drafts, int(found[0]) if found else None)
-    if len(matrix) and not found:
+    dimension = stored_dimension(connection)
+    positions, matrix = stacked_vectors(drafts, dimension)
+    if len(matrix) and dimension is None:
         connection.execute("INSERT INTO meta VALUES ('dimension', ?)", (str(matrix.shape[1]),))
     rows = [-1] * len(drafts)
     for row, position in enumerate(positions.tolist()):
@@ -218,9 +209,9 @@ def _revise(
     serial, current_at = connection.execute(
         "SELECT serial, at FROM memories WHERE scope = ? AND id = ?", (key.scope.path, key.id)
     ).fetchone()
-    if undated and content[0] < current_at:
-        content = (current_at, *content[1:])
-    if content[0] < current_at:
+    if undated and content[_AT] < current_at:
+        content = (*content[:_AT], current_at, *content[_AT + 1 :])
+    if content[_AT] < current_at:
         connection.execute(_BACKDATE, (revision, serial, vector, *content))
         connection.execute(
             "UPDATE memories SET generation = ? WHERE serial = ?", (generation, serial)
