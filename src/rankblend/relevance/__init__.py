@@ -40,7 +40,6 @@ from rankblend.relevance._evidence import (
     UNITS,
     Evidence,
     evidence_names,
-    is_identifier,
     lookup_evidence,
     register_evidence,
 )
@@ -60,9 +59,14 @@ from rankblend.relevance._missing import (
 )
 from rankblend.relevance._order import rank_order
 from rankblend.relevance._scope import MAX_LEVELS, Scope, ScopeLevel
-from rankblend.relevance._signals import STANDARD_SIGNALS, RelevanceSignals, SignalTable
-from rankblend.relevance._values import checked_signal, is_number, named, real_number, shown
+from rankblend.relevance._signals import (
+    STANDARD_SIGNALS,
+    RelevanceSignals,
+    SignalTable,
+    checked_signal,
+)
 from rankblend.relevance._weights import RelevanceWeights
+from rankblend.values import is_identifier, is_number, named, real_number, shown
 
 __all__ = [
     "CERTAINTY_LEVELS",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 
-from rankblend.errors import InvalidArgumentError, UnknownNameError
+from rankblend.checks import Problems
 from rankblend.kernels import blend as kernel
-from rankblend.relevance._values import named, real_number, shown
+from rankblend.values import shown
 
 
 class ScopeBlendMode(StrEnum):
@@ -50,18 +49,12 @@ class ScopeBlend:
     floor: float = 0.0
 
     def __attrs_post_init__(self) -> None:
-        problems = []
+        problems = Problems(show=shown)
         if not isinstance(self.mode, ScopeBlendMode):
-            unknown = UnknownNameError("mode", named(self.mode), list(ScopeBlendMode))
-            problems.append(f"mode: {unknown}")
-        half_life, floor = real_number(self.half_life_levels), real_number(self.floor)
-        if half_life is None or not 0.0 < half_life < math.inf:
-            got = shown(self.half_life_levels)
-            problems.append(f"half_life_levels: expected a finite number > 0, got {got}")
-        if floor is None or not 0.0 <= floor <= 1.0:
-            problems.append(f"floor: expected a number in [0, 1], got {shown(self.floor)}")
-        if problems:
-            raise InvalidArgumentError(problems)
+            problems.unknown("mode", "mode", self.mode, list(ScopeBlendMode))
+        half_life = problems.number("half_life_levels", self.half_life_levels, above=0.0)
+        floor = problems.number("floor", self.floor, least=0.0, most=1.0)
+        problems.raise_if_any()
         object.__setattr__(self, "half_life_levels", half_life)
         object.__setattr__(self, "floor", floor)
 

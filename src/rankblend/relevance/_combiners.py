@@ -18,11 +18,10 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from rankblend.errors import InvalidArgumentError
+from rankblend.checks import Problems
 from rankblend.kernels import compose as kernels
 from rankblend.kernels.fuse import reciprocal_rank_votes
-from rankblend.relevance._evidence import is_identifier
-from rankblend.relevance._values import real_number, shown
+from rankblend.values import is_identifier, shown
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -96,32 +95,35 @@ class Option:
 
     def read(self, value: object, inputs: tuple[str, ...]) -> tuple[object, list[str]]:
         """The value in canonical, hashable form, and what is wrong with it."""
-        if self.kind == "number":
-            number = real_number(value)
-            if number is None or not 0.0 < number < math.inf:
-                return None, [f"{self.name}: expected a finite number > 0, got {shown(value)}"]
-            return number, []
-        if self.kind == "input":
-            if not isinstance(value, str) or value not in inputs:
-                expected = f"one of the inputs: {', '.join(inputs)}"
-                return None, [f"{self.name}: expected {expected}; got {shown(value)}"]
-            return value, []
-        if isinstance(value, str) and value in ("positive", "present"):
-            return value, []
+        problems = Problems(show=shown)
         pairs = tuple(value.items()) if isinstance(value, Mapping) else value
-        if not isinstance(pairs, tuple) or not all(
-            isinstance(pair, tuple)
-            and len(pair) == 2
-            and pair[0] in inputs
-            and is_identifier(pair[1])
-            for pair in pairs
+        if self.kind == "number":
+            value = problems.number(self.name, value, above=0.0)
+        elif self.kind == "input" and value not in inputs:
+            expected = f"one of the inputs: {', '.join(inputs)}"
+            problems.add(self.name, f"expected {expected}; got {shown(value)}")
+        elif (
+            self.kind == "members"
+            and isinstance(pairs, tuple)
+            and all(
+                isinstance(pair, tuple)
+                and len(pair) == 2
+                and pair[0] in inputs
+                and is_identifier(pair[1])
+                for pair in pairs
+            )
         ):
-            return None, [
-                f'{self.name}: expected "positive", "present" or a table from inputs to one of '
-                "these or to the name of a node or signal"
-            ]
-        chosen = dict(pairs)
-        return tuple((name, chosen[name]) for name in inputs if name in chosen), []
+            chosen = dict(pairs)
+            value = tuple((name, chosen[name]) for name in inputs if name in chosen)
+        elif self.kind == "members" and not (
+            isinstance(value, str) and value in ("positive", "present")
+        ):
+            problems.add(
+                self.name,
+                'expected "positive", "present" or a table from inputs to one of these or to the '
+                "name of a node or signal",
+            )
+        return value, problems.lines
 
 
 @frozen
@@ -162,15 +164,14 @@ def register_composer(composer: Composer) -> Composer:
         InvalidArgumentError: The name is taken by another, or is no identifier, or a composer that
             is not additive takes ``Shrink``.
     """
-    problems = []
+    problems, where = Problems(), f"composer {composer.name!r}"
     if not is_identifier(composer.name):
-        problems.append("composer name: expected ASCII letters, digits and _")
+        problems.add("composer name", "expected ASCII letters, digits and _")
     if composer.shrink and not composer.additive:
-        problems.append(f"composer {composer.name!r}: shrink needs an additive composer")
-    if not problems and _REGISTRY.setdefault(composer.name, composer) != composer:
-        problems.append(f"composer {composer.name!r} is already registered")
-    if problems:
-        raise InvalidArgumentError(problems)
+        problems.add(where, "shrink needs an additive composer")
+    if problems.clean and _REGISTRY.setdefault(composer.name, composer) != composer:
+        problems.add("", f"{where} is already registered")
+    problems.raise_if_any()
     return composer
 
 

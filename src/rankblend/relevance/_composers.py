@@ -53,6 +53,7 @@ from attrs import cmp_using, evolve, field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from rankblend.caches import LazyMapping
+from rankblend.checks import Problems
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.kernels.compose import total_weight
 from rankblend.relevance._combiners import (
@@ -61,7 +62,6 @@ from rankblend.relevance._combiners import (
     Inputs,
     Outcome,
 )
-from rankblend.relevance._evidence import is_identifier
 from rankblend.relevance._missing import (
     COVERAGE_TOLERANCE,
     MissingPolicy,
@@ -74,7 +74,7 @@ from rankblend.relevance._missing import (
     Zero,
 )
 from rankblend.relevance._signals import SignalTable, names_and_values
-from rankblend.relevance._values import real_number, shown
+from rankblend.values import is_identifier, real_number, shown
 
 
 def _pairs(value: object) -> tuple[tuple[str, object], ...]:
@@ -176,40 +176,35 @@ def node_problems(
     composer = COMPOSERS.get(compose)
     if composer is None:
         return [f"compose: {UnknownNameError('composer', compose, COMPOSERS)}"]
-    problems, amounts = [], {}
+    problems, amounts = Problems(show=shown), dict[str, float]()
     for name, weight in weights:
-        number = real_number(weight)
         if not is_identifier(name) or name in amounts:
-            problems.append("weights: expected distinct names of ASCII letters, digits and _")
-        elif number is None or not 0.0 <= number < math.inf:
-            problems.append(f"weights.{name}: expected a finite number ≥ 0, got {shown(weight)}")
-        amounts[name] = number or 0.0
+            problems.add("weights", "expected distinct names of ASCII letters, digits and _")
+            amounts[name] = 0.0
+        else:
+            amounts[name] = problems.number(("weights", name), weight, least=0.0)
     if not amounts:
-        problems.append("weights: expected at least one input")
-    elif total_weight(tuple(amounts.values())) == math.inf and not problems:
-        problems.append("weights: expected a finite sum, got inf")
+        problems.add("weights", "expected at least one input")
+    elif problems.clean and total_weight(tuple(amounts.values())) == math.inf:
+        problems.add("weights", "expected a finite sum, got inf")
     if not isinstance(missing, MissingPolicy):
-        problems.append(f"missing: expected a missing policy, got {type(missing).__name__}")
+        problems.add("missing", f"expected a missing policy, got {type(missing).__name__}")
     elif isinstance(missing, Shrink) and not composer.shrink:
-        problems.append(f"missing: shrink needs an additive composer, {compose} is none")
+        problems.add("missing", f"shrink needs an additive composer, {compose} is none")
     for name, override in absent:
         if name not in amounts:
-            problems.append(f"absent.{name}: expected one of the inputs: {', '.join(amounts)}")
+            problems.add(f"absent.{name}", f"expected one of the inputs: {', '.join(amounts)}")
         elif not isinstance(override, Override):
-            problems.append(f"absent.{name}: expected neutral, zero or required")
-    given = dict(options)
-    known = [option.name for option in composer.options]
-    problems += [
-        f"{name}: unknown option of {compose}, expected {', '.join(known) or 'none'}"
-        for name in given
-        if name not in known
-    ]
+            problems.add(f"absent.{name}", "expected neutral, zero or required")
+    given, known = dict(options), [option.name for option in composer.options]
+    for name in (name for name in given if name not in known):
+        problems.add(name, f"unknown option of {compose}, expected {', '.join(known) or 'none'}")
     for option in composer.options:
         value = given.get(option.name, option.default)
-        problems += option.read(value, tuple(amounts))[1]
-    if composer.check is not None and not problems:
-        problems += composer.check(amounts, given)
-    return problems
+        problems.extend("", option.read(value, tuple(amounts))[1])
+    if composer.check is not None and problems.clean:
+        problems.extend("", composer.check(amounts, given))
+    return problems.lines
 
 
 _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})

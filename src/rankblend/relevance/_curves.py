@@ -16,10 +16,11 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from rankblend.checks import Problems
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, UnknownNameError
 from rankblend.kernels import curves as kernels
-from rankblend.relevance._evidence import Evidence, is_identifier
-from rankblend.relevance._values import named, shown
+from rankblend.relevance._evidence import Evidence
+from rankblend.values import is_identifier, named, real_number, shown
 
 LEAST = kernels.LEAST
 
@@ -171,10 +172,9 @@ class CurveStep:
     params: Params = ()
 
     def __attrs_post_init__(self) -> None:
-        problems: list[str] = []
-        params = _complete(self.name, dict(self.params), self.name, problems)
-        if problems:
-            raise InvalidArgumentError(problems)
+        problems = Problems(show=shown)
+        params = _complete(problems, self.name, dict(self.params))
+        problems.raise_if_any()
         object.__setattr__(self, "params", params)  # the canonical form, set once
 
     @property
@@ -190,19 +190,20 @@ def parse_curve(data: object, *, path: str = "curve") -> tuple[CurveStep, ...]:
         InvalidArgumentError: All problems, each with its path below ``path``.
     """
     entries: Sequence[Any] = data if isinstance(data, list | tuple) else (data,)
-    problems = [] if entries else [f"{path}: expected at least one curve, got an empty list"]
+    problems = Problems(show=shown, where=path)
+    if not entries:
+        problems.add("", "expected at least one curve, got an empty list")
     read: list[tuple[str, Params]] = []
     for i, entry in enumerate(entries):
-        where = f"{path}[{i}]" if entries is data else path
+        here = problems.at(i) if entries is data else problems
         one = isinstance(entry, Mapping) and len(entry) == 1
         name, table = next(iter(entry.items())) if one else (entry, {})
-        if not isinstance(name, str) or not isinstance(table, Mapping):
-            wanted = "a name or one {name = {parameters}}; several are chained in a list"
-            problems.append(f"{where}: expected {wanted}, got {shown(entry)}")
+        if isinstance(name, str) and isinstance(table, Mapping):
+            read.append((name, _complete(here, name, table)))
         else:
-            read.append((name, _complete(name, table, f"{where}.{name}", problems)))
-    if problems:
-        raise InvalidArgumentError(problems)
+            wanted = "a name or one {name = {parameters}}; several are chained in a list"
+            here.expected("", wanted, entry)
+    problems.raise_if_any()
     return tuple(CurveStep(name, params) for name, params in read)
 
 
@@ -345,31 +346,29 @@ def _named(evidence: Sequence[Evidence]) -> str:
     return ", ".join(kind.name for kind in evidence)
 
 
-def _complete(name: str, given: Mapping[str, Any], path: str, problems: list[str]) -> Params:
-    """All parameters of the curve in its own units; what is wrong goes into ``problems``."""
+def _complete(problems: Problems, name: str, given: Mapping[str, Any]) -> Params:
+    """All parameters of the curve in its own units; what is wrong is noted."""
     if name not in _REGISTRY:
-        problems.append(f"{path}: {UnknownNameError('curve', name, _REGISTRY)}")
+        problems.add(name, str(UnknownNameError("curve", name, _REGISTRY)))
         return ()
     parameters, params = _REGISTRY[name].parameters, []
     known = [spelling for parameter in parameters for spelling in parameter.spellings]
-    unknown = [
-        UnknownNameError("parameter", named(key), known) for key in given if key not in known
-    ]
-    problems += [f"{path}: {error}" for error in unknown]
+    for key in (key for key in given if key not in known):
+        problems.add(name, str(UnknownNameError("parameter", named(key), known)))
     for parameter in parameters:
         used = [spelling for spelling in parameter.spellings if spelling in given]
         if not used and parameter.default is not None:
             params.append((parameter.name, parameter.default))
         elif len(used) != 1:
             wanted, got = ", ".join(parameter.spellings), " and ".join(used) or "none"
-            problems.append(f"{path}: expected one of {wanted}, got {got}")
+            problems.add(name, f"expected one of {wanted}, got {got}")
         else:
             value, factor = given[used[0]], parameter.spellings[used[0]]
-            real = isinstance(value, int | float) and not isinstance(value, bool)
-            number = value * factor if real and abs(value) <= MOST / factor else nan
+            number = real_number(value)
+            number = nan if number is None or abs(number) > MOST / factor else number * factor
             if parameter.low <= number <= parameter.high:
                 params.append((parameter.name, number + 0.0))
             else:
                 wanted = f"a finite number in {interval(parameter.low, parameter.high)}"
-                problems.append(f"{path}.{used[0]}: expected {wanted}, got {shown(value)}")
+                problems.expected(f"{name}.{used[0]}", wanted, value)
     return tuple(params)

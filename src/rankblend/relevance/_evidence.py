@@ -8,14 +8,14 @@ saturation of something that may be negative, is refused before any recall.
 from __future__ import annotations
 
 import math
-import numbers
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from attrs import field, frozen
 
+from rankblend.checks import Problems
 from rankblend.errors import InvalidArgumentError
+from rankblend.values import is_identifier, real_number, shown
 
 # Labels and the numbers they stand for; source: ADR-0191's baseline as read in the specification.
 REVIEW_LEVELS: Mapping[str, float] = MappingProxyType(
@@ -25,12 +25,6 @@ MATURITY_LEVELS: Mapping[str, float] = MappingProxyType({"settled": 1.0, "provis
 CERTAINTY_LEVELS: Mapping[str, float] = MappingProxyType({"stated": 1.0, "inferred": 0.5})
 
 UNITS = ("ratio", "seconds", "count", "hops", "score", "signal")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-
-def is_identifier(name: object) -> bool:
-    """Whether ``name`` can name evidence, a signal, a node or a store: ASCII letters, digits, _."""
-    return isinstance(name, str) and _IDENTIFIER.match(name) is not None
 
 
 @frozen
@@ -57,29 +51,16 @@ class Evidence:
     meaning: str = field(default="", eq=False)
 
     def __attrs_post_init__(self) -> None:
-        problems = []
+        problems = Problems(show=shown, where="evidence ")
         if not is_identifier(self.name):
-            problems.append("evidence name: expected letters, digits and _ (ASCII)")
-        unit: object = self.unit
-        if not isinstance(unit, str) or unit not in UNITS:
-            problems.append(f"evidence unit: expected one of {', '.join(UNITS)}")
-        low, high = _end(self.low), _end(self.high)
-        if not -math.inf < low < high:
-            problems.append("evidence range: expected a finite low below high")
-        if problems:
-            raise InvalidArgumentError(problems)
+            problems.add("name", "expected letters, digits and _ (ASCII)")
+        problems.choice("unit", self.unit, UNITS)
+        low, high = (real_number(end) for end in (self.low, self.high))
+        if low is None or high is None or not -math.inf < low < high:
+            problems.add("range", "expected a finite low below high")
+        problems.raise_if_any()
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-
-
-def _end(value: object) -> float:
-    """One end of a range; NaN, which every check refuses, when it is no number a float can hold."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
 
 
 def _built_in() -> Iterable[Evidence]:

@@ -42,33 +42,37 @@ beyond rounding
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
-from attrs import frozen
+from attrs import asdict, frozen
 
-from rankblend.errors import InvalidArgumentError
-from rankblend.relevance._values import real_number, shown
+from rankblend.checks import Problems, Rule
+from rankblend.values import shown
 
 COVERAGE_TOLERANCE = 1e-12
 
 
-def _number(value: object) -> float:
-    """The value as a float; NaN, which every check refuses, when it is no number."""
-    number = real_number(value)
-    return math.nan if number is None else number
+_UNIT = partial(Problems.number, least=0.0, most=1.0)
+_STRENGTH = partial(Problems.number, least=0.0)
 
 
-def _unit_problem(path: str, value: object) -> list[str]:
-    if 0.0 <= _number(value) <= 1.0:
-        return []
-    return [f"{path}: expected a number in [0, 1], got {shown(value)}"]
+def _check(policy: Neutral | Shrink | Require) -> None:
+    """Hold the numbers of a policy to their rules, and keep them as floats.
+
+    Raises:
+        InvalidArgumentError: All that are not in their range.
+    """
+    problems, name = Problems(show=shown), _word(policy)
+    for each, rule in _RULES[type(policy)].items():
+        at = name if isinstance(policy, Neutral) else f"{name}.{each}"
+        object.__setattr__(policy, each, rule(problems, at, getattr(policy, each)))
+    problems.raise_if_any()
 
 
-def _strength_problem(path: str, value: object) -> list[str]:
-    if 0.0 <= _number(value) < math.inf:
-        return []
-    return [f"{path}: expected a finite number ≥ 0, got {shown(value)}"]
+def _word(policy: object) -> str:
+    return type(policy).__name__.lower()
 
 
 @frozen
@@ -95,8 +99,7 @@ class Neutral:
     value: float
 
     def __attrs_post_init__(self) -> None:
-        _refuse(_unit_problem("neutral", self.value))
-        object.__setattr__(self, "value", _number(self.value))
+        _check(self)
 
 
 @frozen
@@ -115,12 +118,7 @@ class Shrink:
     strength: float
 
     def __attrs_post_init__(self) -> None:
-        _refuse(
-            _unit_problem("shrink.prior", self.prior)
-            + _strength_problem("shrink.strength", self.strength)
-        )
-        object.__setattr__(self, "prior", _number(self.prior))
-        object.__setattr__(self, "strength", _number(self.strength))
+        _check(self)
 
 
 @frozen
@@ -137,8 +135,7 @@ class Require:
     coverage: float
 
     def __attrs_post_init__(self) -> None:
-        _refuse(_unit_problem("require.coverage", self.coverage))
-        object.__setattr__(self, "coverage", _number(self.coverage))
+        _check(self)
 
 
 @frozen
@@ -149,6 +146,11 @@ class Required:
 MissingPolicy = Renormalize | Neutral | Zero | Shrink | Require
 Override = Neutral | Zero | Required
 
+_RULES: Mapping[type, Mapping[str, Rule]] = {
+    Neutral: {"value": _UNIT},
+    Shrink: {"prior": _UNIT, "strength": _STRENGTH},
+    Require: {"coverage": _UNIT},
+}
 _POLICIES = (
     '"renormalize", "zero", {neutral = v}, {shrink = {prior, strength}}, {require = {coverage}}'
 )
@@ -166,29 +168,10 @@ def parse_missing(data: object, *, path: str = "missing") -> MissingPolicy:
     Raises:
         InvalidArgumentError: All problems, each with its path.
     """
-    match data if isinstance(data, str | Mapping) else None:
-        case "renormalize":
-            return Renormalize()
-        case "zero":
-            return Zero()
-        case {"neutral": value, **rest} if not rest:
-            _refuse(_unit_problem(f"{path}.neutral", value))
-            return Neutral(_number(value))
-        case {"shrink": inside, **rest} if not rest:
-            found, problems = _fields(inside, ("prior", "strength"), f"{path}.shrink")
-            if "prior" in found:
-                problems += _unit_problem(f"{path}.shrink.prior", found["prior"])
-            if "strength" in found:
-                problems += _strength_problem(f"{path}.shrink.strength", found["strength"])
-            _refuse(problems)
-            return Shrink(_number(found["prior"]), _number(found["strength"]))
-        case {"require": inside, **rest} if not rest:
-            found, problems = _fields(inside, ("coverage",), f"{path}.require")
-            if "coverage" in found:
-                problems += _unit_problem(f"{path}.require.coverage", found["coverage"])
-            _refuse(problems)
-            return Require(_number(found["coverage"]))
-    raise InvalidArgumentError(f"{path}: expected one of {_POLICIES}, got {shown(data)}")
+    policy: MissingPolicy = _parsed(
+        data, (Renormalize, Zero, Neutral, Shrink, Require), path=path, expected=_POLICIES
+    )
+    return policy
 
 
 def parse_override(data: object, *, path: str = "absent") -> Override:
@@ -197,47 +180,42 @@ def parse_override(data: object, *, path: str = "absent") -> Override:
     Raises:
         InvalidArgumentError: It is none of these.
     """
-    match data if isinstance(data, str | Mapping) else None:
-        case "required":
-            return Required()
-        case "zero":
-            return Zero()
-        case {"neutral": value, **rest} if not rest:
-            _refuse(_unit_problem(f"{path}.neutral", value))
-            return Neutral(_number(value))
-    raise InvalidArgumentError(f"{path}: expected one of {_OVERRIDES}, got {shown(data)}")
+    override: Override = _parsed(data, (Required, Zero, Neutral), path=path, expected=_OVERRIDES)
+    return override
+
+
+def _parsed(data: object, kinds: tuple[type[Any], ...], *, path: str, expected: str) -> Any:
+    """A value of one of these kinds: its word, or a table of one with its numbers."""
+    problems = Problems(show=shown, where=path)
+    table: Mapping[Any, Any] = (
+        data if isinstance(data, Mapping) else {data if isinstance(data, str) else None: None}
+    )
+    word: Any
+    inside: Any
+    word, inside = next(iter(table.items())) if len(table) == 1 else ("", None)
+    kind = next((each for each in kinds if each.__name__.lower() == word), None)
+    rules = _RULES.get(kind, {}) if kind is not None else {}
+    if kind is None or bool(rules) is not isinstance(data, Mapping):
+        problems.expected("", f"one of {expected}", data)
+    elif kind is Neutral:
+        inside = {"value": _UNIT(problems, word, inside)}
+    elif not isinstance(inside, Mapping) and rules:
+        problems.expected(word, f"a table with {', '.join(rules)}", inside)
+    elif rules:
+        for name in (name for name in rules if name not in inside):
+            problems.add((word, name), "expected a value, it is missing")
+        for name in (name for name in inside if name not in rules):
+            problems.add(word, f"unknown field {shown(name)}, expected {', '.join(rules)}")
+        for name in (name for name in rules if name in inside):
+            rules[name](problems, (word, name), inside[name])
+    problems.raise_if_any()
+    assert kind is not None
+    return kind(**inside or {})
 
 
 def plain_missing(policy: MissingPolicy | Override) -> str | dict[str, object]:
     """The plain data that `parse_missing` or `parse_override` reads as this policy."""
-    match policy:
-        case Neutral(value=value):
-            return {"neutral": value}
-        case Shrink(prior=prior, strength=strength):
-            return {"shrink": {"prior": prior, "strength": strength}}
-        case Require(coverage=coverage):
-            return {"require": {"coverage": coverage}}
-        case _:
-            return type(policy).__name__.lower()
-
-
-def _fields(
-    data: object, expected: tuple[str, ...], path: str
-) -> tuple[dict[str, object], list[str]]:
-    """The expected fields found in a table, and what is wrong with the table."""
-    if not isinstance(data, Mapping):
-        return {}, [f"{path}: expected a table with {', '.join(expected)}, got {shown(data)}"]
-    problems = [
-        f"{path}.{name}: expected a value, it is missing" for name in expected if name not in data
-    ]
-    problems += [
-        f"{path}: unknown field {shown(name)}, expected {', '.join(expected)}"
-        for name in data
-        if name not in expected
-    ]
-    return {name: data[name] for name in expected if name in data}, problems
-
-
-def _refuse(problems: list[str]) -> None:
-    if problems:
-        raise InvalidArgumentError(problems)
+    if isinstance(policy, Neutral):
+        return {"neutral": policy.value}
+    numbers = asdict(policy)
+    return {_word(policy): numbers} if numbers else _word(policy)

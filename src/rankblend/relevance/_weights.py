@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankblend.errors import InvalidArgumentError, InvalidWeightError
 from rankblend.kernels.compose import scaled_weights, total_weight, weighted_scores
-from rankblend.relevance._evidence import is_identifier
-from rankblend.relevance._signals import STANDARD_SIGNALS, RelevanceSignals, SignalTable
-from rankblend.relevance._values import (
+from rankblend.relevance._signals import (
+    STANDARD_SIGNALS,
+    RelevanceSignals,
+    SignalTable,
     checked_names,
     real_matrix,
-    real_number,
     refuse_outside,
-    shown,
 )
+from rankblend.values import is_identifier, real_number, shown
 
 
 def checked_weights(weights: Iterable[tuple[str, object]]) -> tuple[tuple[str, float], ...]:

@@ -141,7 +141,9 @@ class Links(Json):
         """`Kind.encode`."""
         if not value:
             return None
-        return dump_json([[link.target, link.kind, link.weight, link.verified] for link in value])
+        return dump_json(
+            [[link.target, link.kind, float(link.weight), link.verified] for link in value]
+        )
 
     def decode(self, values: Sequence[Any]) -> list[Any]:
         """`Kind.decode`."""

@@ -11,8 +11,8 @@ import pytest
 from attrs.exceptions import FrozenInstanceError
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, InvalidSignalError
-from rankblend.relevance import STANDARD_SIGNALS, RelevanceSignals, SignalTable
-from rankblend.relevance._values import checked_signal, real_number, shown
+from rankblend.relevance import STANDARD_SIGNALS, RelevanceSignals, SignalTable, checked_signal
+from rankblend.values import real_number, shown
 
 NAN = math.nan
 
@@ -60,7 +60,17 @@ class TestRelevanceSignals:
 
     @pytest.mark.parametrize(
         "value",
-        [1, 0, 0.5, np.float32(0.5), np.float64(1.0), np.int64(1), np.uint8(0), Fraction(1, 3)],
+        [
+            1,
+            0,
+            0.5,
+            np.float32(0.5),
+            np.float64(1.0),
+            np.int64(1),
+            np.uint8(0),
+            Fraction(1, 3),
+            np.array(0.5),
+        ],
     )
     def test_value_when_real_and_within_then_becomes_a_float(self, value: object) -> None:
         got = RelevanceSignals(cue=value).cue  # type: ignore[arg-type]
@@ -71,7 +81,7 @@ class TestRelevanceSignals:
         "value",
         [
             NAN, math.inf, -math.inf, True, False, np.bool_(True), "0.5", b"1", 1.0000000000000002,
-            -5e-324, 2, -1, 10**400, 1j, [0.5], np.array(0.5), np.float64("nan"), Exception("x"),
+            -5e-324, 2, -1, 10**400, 1j, [0.5], np.array([0.5]), np.float64("nan"), Exception("x"),
         ],
         ids=repr,
     )  # fmt: skip

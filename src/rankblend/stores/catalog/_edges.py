@@ -76,7 +76,13 @@ def insert_edges(connection: Connection, generation: int, edges: Sequence[Edge])
     connection.executemany(
         _UPSERT,
         (
-            (*edge.identity, float(edge.weight), bool(edge.verified), edge.at, generation)
+            (
+                *edge.identity,
+                float(edge.weight),
+                bool(edge.verified),
+                None if edge.at is None else float(edge.at),
+                generation,
+            )
             for edge in edges
         ),
     )
