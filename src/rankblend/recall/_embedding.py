@@ -14,14 +14,14 @@ from rankblend.embedders import Embedder, checked, embedder_dimension, identity
 from rankblend.errors import EmbedderMismatchError, InvalidArgumentError
 from rankblend.recall._items import Item
 from rankblend.stores import Record
-from rankblend.stores.catalog import Catalog
+from rankblend.stores.catalog import Catalog, CatalogProtocol
 
 _BATCH = 256  # texts embedded between two words to `progress`
 EMBEDDER = "embedder"  # name of the fact in the catalog that holds the embedder's identity
 
 
 def check_embedder(
-    catalog: Catalog, embedder: Embedder | None, *, dimension: int | None = None
+    catalog: CatalogProtocol, embedder: Embedder | None, *, dimension: int | None = None
 ) -> None:
     """Refuse another embedder than the one the file was written with.
 
@@ -47,7 +47,7 @@ def check_embedder(
 
 
 def embed_items(
-    catalog: Catalog,
+    catalog: CatalogProtocol,
     items: Sequence[Item],
     embedder: Embedder | None,
     *,
@@ -114,7 +114,7 @@ def _check_sizes(
         raise InvalidArgumentError(problems)
 
 
-def embed_query(catalog: Catalog, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
+def embed_query(catalog: CatalogProtocol, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
     """The vector of a query; None for a text with nothing to read.
 
     Raises:

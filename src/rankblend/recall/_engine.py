@@ -25,7 +25,7 @@ from rankblend.stores import (
     StoreQuery,
     SupportsWrite,
 )
-from rankblend.stores.catalog import ActivityStore, CatalogStore, Condition, Filters, MemoryView
+from rankblend.stores.catalog import ActivityStore, CatalogStore, CatalogView, Condition, Filters
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.vectors import VectorStore
@@ -178,7 +178,7 @@ class Engine:
     """
 
     def __init__(
-        self, view: MemoryView, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
+        self, view: CatalogView, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
     ) -> None:
         everyone: tuple[Store, ...] = (CatalogStore(view), ActivityStore(view), *stores)
         names = [store.name for store in everyone]
@@ -195,7 +195,7 @@ class Engine:
         self.view = view
         self.layers = layers
         self.permissions = Permissions(layers)
-        self.present: MemoryView | None = None
+        self.present: CatalogView | None = None
         self.stores: dict[str, Store] = dict(zip(names, everyone, strict=True))
         self.emits = tuple((store.name, tuple(store.emits)) for store in everyone)
         self.behind: dict[str, str] = {}

@@ -30,7 +30,7 @@ from rankblend.stores import (
     SupportsWrite,
     latest,
 )
-from rankblend.stores.catalog import Catalog, Compaction
+from rankblend.stores.catalog import CatalogProtocol, Compaction
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.procedures import questions, replace_vectors
@@ -85,7 +85,7 @@ class LiveEngine(Engine):
     """
 
     def __init__(
-        self, catalog: Catalog, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
+        self, catalog: CatalogProtocol, stores: Iterable[Store], layers: Mapping[str, LayerPolicy]
     ) -> None:
         super().__init__(catalog, stores, layers)
         self.catalog = catalog

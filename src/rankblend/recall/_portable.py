@@ -20,7 +20,7 @@ from rankblend.recall._items import Item, read_edge, read_item
 from rankblend.recall._write import Batch
 from rankblend.relevance import Scope
 from rankblend.stores import FIELDS, Edge, Record
-from rankblend.stores.catalog import Catalog, locate_file
+from rankblend.stores.catalog import CatalogProtocol, locate_file
 from rankblend.stores.procedures import KINDS, ProcedureLines, entries_of, procedure_lines
 
 FORMAT = 1
@@ -29,7 +29,7 @@ _HEADER = ("format", "embedder", "dimension")
 _ANY = Scope.parse("any:any")  # stands in for a scope that is missing, to find further problems
 
 
-def export_lines(catalog: Catalog) -> Iterator[dict[str, Any]]:
+def export_lines(catalog: CatalogProtocol) -> Iterator[dict[str, Any]]:
     """Everything in a file: memories, their links, procedures with their runs.
 
     A header, then every revision of every memory in the order of its valid time, then links; then,

@@ -9,6 +9,7 @@ from rankblend.stores.catalog._database import Compaction, Database
 from rankblend.stores.catalog._facts import ActivityStore, CatalogStore
 from rankblend.stores.catalog._file import MEMORY, locate_file
 from rankblend.stores.catalog._filters import Condition, Filters
+from rankblend.stores.catalog._protocol import CatalogProtocol, CatalogView
 from rankblend.stores.catalog._reads import Changes
 from rankblend.stores.catalog._schema import mark_unclean as mark_unclean
 from rankblend.stores.catalog._snapshot import Snapshot
@@ -19,7 +20,9 @@ from rankblend.stores.catalog._writes import next_generation as next_generation
 __all__ = [
     "ActivityStore",
     "Catalog",
+    "CatalogProtocol",
     "CatalogStore",
+    "CatalogView",
     "Changes",
     "Compaction",
     "Condition",

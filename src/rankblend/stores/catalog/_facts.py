@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankblend.stores._protocol import Observation, StoreQuery
-from rankblend.stores.catalog._view import MemoryView
+from rankblend.stores.catalog._protocol import CatalogView
 
 
 class CatalogStore:
@@ -28,7 +28,7 @@ class CatalogStore:
         "structured",
     )
 
-    def __init__(self, memories: MemoryView) -> None:
+    def __init__(self, memories: CatalogView) -> None:
         self._memories = memories
 
     def propose(self, query: StoreQuery, limit: int, *, level: int | None = None) -> Sequence[str]:
@@ -66,7 +66,7 @@ class ActivityStore:
     name = "activity"
     emits: tuple[str, ...] = ("age_created", "age_updated", "age_used", "uses")
 
-    def __init__(self, memories: MemoryView) -> None:
+    def __init__(self, memories: CatalogView) -> None:
         self._memories = memories
 
     def propose(self, query: StoreQuery, limit: int, *, level: int | None = None) -> Sequence[str]:
