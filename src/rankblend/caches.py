@@ -1,4 +1,4 @@
-"""What is worked out once: the last few values by key, and a mapping made when it is looked into."""
+"""Mappings worked out when they are looked into or not written to; the last few values by key."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from attrs import frozen
 
-__all__ = ["LazyMapping", "Lru"]
+from rankblend.forks import guard
+
+__all__ = ["LazyMapping", "Lru", "ReadOnly"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -36,6 +38,7 @@ class Lru(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
         self._making = threading.RLock() if once else nullcontext()
+        guard(self, "_lock", *(["_making"] if once else []))
 
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The value of a key, made and kept when there is none; nothing is kept when that fails.
@@ -124,3 +127,18 @@ class LazyMapping(Mapping[str, V], Generic[V]):
     @cached_property
     def _made(self) -> Mapping[str, V]:
         return self.make()
+
+
+class ReadOnly(dict[K, V]):
+    """A mapping that is not written to; other than a `types.MappingProxyType` it can be copied."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("this mapping is read-only")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type[ReadOnly[K, V]], tuple[dict[K, V]]]:
+        return type(self), (dict(self),)

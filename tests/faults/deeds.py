@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import faulthandler
 import os
 import resource
 import signal
 import sqlite3
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
 
+import numpy as np
 from scenario import START, USER, agree, hashed, image, opened, steps
 
+from rankblend import Memory, Observation, default_stores
 from rankblend.errors import CatalogFullError, CatalogReadOnlyError, StoreError
 from rankblend.stores.catalog import _file as database
 
 __all__ = [
-    "fill_disk", "hold", "make_where_full", "read_many", "read_where_read_only", "write_all",
+    "fill_disk", "fork_inside_a_write", "fork_memory", "fork_procedures", "fork_waiting", "hold", "make_where_full", "read_many", "read_where_read_only", "write_all",
     "write_in_bulk", "write_many", "write_pairs",
 ]  # fmt: skip
 
@@ -229,6 +234,179 @@ def read_many(path: str) -> None:
             assert all(match.memory.text for match in found)
             seen, rounds = count_now, rounds + 1
     print(seen, rounds, flush=True)
+
+
+def _forked(deed: Callable[[], object]) -> None:
+    """Do a deed in a fork of this process, which is killed when it takes too long."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        faulthandler.dump_traceback_later(30, exit=True)
+        try:
+            deed()
+            print("done", flush=True)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+        os._exit(0)
+    if status := os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+        print("ended", status, flush=True)
+
+
+class _SlowStore:
+    name, emits = "slow", ("cosine",)
+
+    def propose(self, query: object, limit: int, *, level: int | None = None) -> list[str]:
+        threading.Event().wait(0.02)
+        return []
+
+    def observe(self, query: object, ids: list[str]) -> Observation:
+        return Observation({"cosine": np.full(len(ids), 0.5)})
+
+    def close(self) -> None: ...
+
+
+def fork_memory(path: str, busy: str) -> None:
+    """Fork while threads use a memory; each child asks, writes and closes it."""
+    stores = [*default_stores(), *([_SlowStore()] if busy == "slow store" else [])]
+    memory = Memory.open(path, embedder=hashed(8), stores=stores)
+    memory.remember_many(
+        {"text": f"refund number {n}", "scope": USER, "id": f"n{n}"} for n in range(300)
+    )
+    memory.recall("refund number", scope=USER)  # Python's own locks of first imports are not ours
+    over = threading.Event()
+
+    def recall() -> None:
+        when = {"as_of": "2099-01-01T00:00:00+00:00"} if busy == "as of" else {}
+        while not over.is_set():
+            memory.recall("refund number", scope=USER, **when)
+
+    def write() -> None:
+        for n in count():
+            if over.is_set():
+                return
+            memory.remember(f"refund of parent {n % 5}", scope=USER, id=f"p{n % 5}")
+
+    deeds = {"writing": [write] * 2, "both": [write, recall, recall]}.get(busy, [recall] * 3)
+    threads = [threading.Thread(target=deed) for deed in deeds]
+    for thread in threads:
+        thread.start()
+    for n in range(6):
+
+        def deed(n: int = n) -> None:
+            assert memory.recall("refund number", scope=USER, top=3).ids
+            memory.remember(f"from a child {n}", scope=USER, id=f"c{n}")
+            assert f"c{n}" in memory.recall(f"child {n}", scope=USER, top=50).ids
+            memory.close()
+
+        _forked(deed)
+    over.set()
+    for thread in threads:
+        thread.join()
+    found = memory.recall("from a child", scope=USER, top=99).ids
+    print("parent", sum(each.startswith("c") for each in found), flush=True)
+    memory.close()
+
+
+def fork_procedures(path: str) -> None:
+    """Fork while threads use the sync façade of a memory of procedures, made before."""
+    from rankblend.reasonlets import ReasonletMemory, SqliteReasonletStore, SyncReasonletMemory
+
+    memory = SyncReasonletMemory(ReasonletMemory(hashed(8), SqliteReasonletStore.open(path)))
+    memory.recall("how are refunds done", scope=USER)
+    over = threading.Event()
+
+    def recall() -> None:
+        while not over.is_set():
+            memory.recall("how are refunds done", scope=USER)
+
+    def deed() -> None:
+        assert memory.recall("how are refunds done", scope=USER) == []
+        assert memory.statistics(USER) is not None
+        memory.close()
+
+    threads = [threading.Thread(target=recall) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        _forked(deed)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert memory.recall("how are refunds done", scope=USER) == []
+    _forked(deed)
+    memory.close()
+
+
+def fork_waiting(folder: str) -> None:
+    """Fork while a factory runs in a thread and locks are held; the child waits for none of them."""
+    from rankblend.chat import CaptureQueue
+    from rankblend.reasonlets import ReasonletMemory
+    from rankblend.recall._write import collecting_seldom
+    from rankblend.rerank import EvidenceLedger
+
+    begun, release = threading.Event(), threading.Event()
+    parent = os.getpid()
+
+    def factory() -> ReasonletMemory:
+        if os.getpid() == parent:
+            begun.set()
+            release.wait(60)
+        return ReasonletMemory(hashed(8))
+
+    queue = CaptureQueue(factory)
+    ledger = EvidenceLedger(Path(folder) / "ledger.jsonl")
+    held = threading.Event()
+
+    def hold() -> None:
+        with ledger._lock, collecting_seldom():
+            held.set()
+            release.wait(60)
+
+    threads = [
+        threading.Thread(target=lambda: asyncio.run(_made(queue))),
+        threading.Thread(target=hold),
+    ]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(60)
+    assert held.wait(60)
+
+    def deed() -> None:
+        asyncio.run(_made(queue))
+        with ledger._lock, collecting_seldom():
+            pass
+
+    _forked(deed)
+    release.set()
+    for thread in threads:
+        thread.join()
+
+
+async def _made(queue: object) -> None:
+    made = await queue._memory.ready()  # type: ignore[attr-defined]
+    await made.value.aclose()
+
+
+def fork_inside_a_write(path: str) -> None:
+    """Fork from inside a write transaction: there is nothing that the child could go on with."""
+    memory = Memory.open(path)
+    catalog = memory._engine.catalog
+
+    def deed() -> None:
+        try:
+            memory.recall("anything", scope=USER)
+        except StoreError as error:
+            print(type(error).__name__, flush=True)
+        with Memory.open(path) as anew:
+            assert len(anew) == 0
+
+    with catalog._database.write():
+        _forked(deed)
+    memory.remember("still there", scope=USER, id="a")
+    print("parent", *memory.recall("still there", scope=USER).ids, flush=True)
+    memory.close()
 
 
 def _killing(kill_at: int) -> Callable[[int], None]:

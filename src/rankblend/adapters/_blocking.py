@@ -20,6 +20,7 @@ from rankblend.chat import (
     is_bypassed,
     leading_system_messages,
 )
+from rankblend.forks import guard
 from rankblend.reasonlets import LoopThread, ReasonletValidationError
 from rankblend.relevance import Scope
 
@@ -51,6 +52,7 @@ class BlockingPipeline:
         self._queue = queue
         self._loop: LoopThread | None = None
         self._starting = threading.Lock()
+        guard(self, "_starting")
 
     def begin(
         self,

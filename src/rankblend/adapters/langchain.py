@@ -35,6 +35,7 @@ from rankblend.chat import (
     leading_system_messages,
 )
 from rankblend.errors import MissingDependencyError
+from rankblend.forks import guard
 from rankblend.recall import Memory, Recall
 from rankblend.relevance import Scope
 
@@ -205,6 +206,7 @@ class _OpenRuns:
     def __init__(self) -> None:
         self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._lock = threading.Lock()
+        guard(self, "_lock")
 
     def open(self, run: _Run) -> str:
         key = uuid.uuid4().hex

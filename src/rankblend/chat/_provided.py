@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from rankblend.forks import guard
 from rankblend.reasonlets import (
     Capture,
     Down,
@@ -92,6 +93,7 @@ class Provided(Generic[T_co]):
         self._lock = threading.RLock()
         self._starting = threading.Lock()
         self._making: Future[Said[T_co] | Down] | None = None
+        guard(self, "_lock", "_starting")
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -123,6 +125,10 @@ class Provided(Generic[T_co]):
             return waiting.result() if done else Down("TimeoutError", timed_out=True)
         finally:
             waiting.cancel()  # what runs in the thread goes on
+
+    def after_fork(self, *, quiet: bool) -> None:  # noqa: ARG002 - nothing is half-made
+        """In the child: the thread that was making the part is not there."""
+        self._making = None
 
     def get(self) -> T_co:
         """The part, where there is nothing that could be held up.

@@ -12,6 +12,7 @@ from typing import Self
 
 from rankblend.chat._exchange import CAPTURES
 from rankblend.chat._provided import Provided, SupportsRemember
+from rankblend.forks import guard
 from rankblend.limits import LIMITS
 from rankblend.reasonlets import Capture, Checks, Down, Refused, consult, read_duration
 
@@ -59,6 +60,12 @@ class CaptureQueue:
         self._current: Capture | None = None
         self._left_memory: asyncio.Event | None = None
         self._closed = False
+        guard(self)
+
+    def after_fork(self, *, quiet: bool) -> None:  # noqa: ARG002 - it has no lock
+        """In the child: what waits is remembered by the parent, whose loop and worker it has not."""
+        self._waiting.clear()
+        self._worker = self._current = self._left_memory = None
 
     def __len__(self) -> int:
         """How many captures wait, without the one that is being remembered."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from types import MappingProxyType
 from typing import Any
 
 from attrs import field, frozen
 
+from rankblend.caches import ReadOnly
 from rankblend.checks import Problems
 from rankblend.profiles._problems import must
 from rankblend.relevance import CurveStep, Node, node_inputs, parse_curve
@@ -26,7 +26,7 @@ MERGE_RULES = ("strongest", "error")
 
 def read_only(mapping: Any) -> Any:
     """An unchangeable copy; what is no mapping stays, to be reported with all other problems."""
-    return MappingProxyType(dict(mapping)) if isinstance(mapping, Mapping) else mapping
+    return ReadOnly(mapping) if isinstance(mapping, Mapping) else mapping
 
 
 def _names(value: Any) -> Any:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rankblend.errors import ReasonletUnavailableError
+from rankblend.forks import guard
 from rankblend.reasonlets._memory import ReasonletMemory, ScopeLike
 from rankblend.stores.procedures import (
     Capture,
@@ -25,6 +26,7 @@ from rankblend.stores.procedures import (
 )
 
 T = TypeVar("T")
+_LEFT_BEHIND: list[asyncio.AbstractEventLoop] = []
 _GRACE = 1.0  # seconds a cancelled task is waited for
 
 
@@ -32,14 +34,26 @@ class LoopThread:
     """An event loop in a daemon thread, for calls from code that has none (or is inside one)."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._closed = False
         self._calls: set[Future[Any]] = set()
+        self._thread: threading.Thread | None = None
+        guard(self, "_lock")
+        self._start()
+
+    def _start(self) -> None:
+        self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, daemon=True, name="rankblend-reasonlets"
         )
         self._thread.start()
+
+    def after_fork(self, *, quiet: bool) -> None:  # noqa: ARG002 - its state is whole or new
+        """In the child: another loop and thread, from the next call on."""
+        # Not closed: the parent's loop would hear of that, its selector is the same.
+        _LEFT_BEHIND.append(self._loop)
+        self._calls.clear()
+        self._thread = None
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine there and wait for it; an interrupted wait cancels it.
@@ -51,6 +65,8 @@ class LoopThread:
             if self._closed:
                 call.close()
                 raise ReasonletUnavailableError("store", "closed")
+            if self._thread is None:
+                self._start()
             future = asyncio.run_coroutine_threadsafe(call, self._loop)
             self._calls.add(future)
         try:
@@ -82,6 +98,8 @@ class LoopThread:
             if self._closed:
                 return
             self._closed = True
+            if self._thread is None:
+                return
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -111,6 +129,7 @@ class SyncReasonletMemory:
         self.memory = memory
         self._closing = threading.Lock()
         self._loop = LoopThread()
+        guard(self, "_closing")
 
     def remember(self, capture: Capture) -> Receipt:
         """See `ReasonletMemory.remember`."""

@@ -1,23 +1,27 @@
-"""Asking stores: at once, in threads or on an event loop; many recalls at once, or one write.
+"""Asking stores: at once, in threads or away from an event loop; many recalls at once, or one write.
 
-The recall itself is a generator that yields rounds of `Request`s and is sent their `Outcome`s. It
-does not know how `drive` asks them, nor in which thread, so the answer is the same.
+A recall says whom it asks for what, in rounds of `Request`s, and does not know how it is waited for,
+nor in which thread; so the answer is the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
+from itertools import takewhile
+from time import monotonic
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from rankblend.errors import MemoryContractError, StoreFailedError, StoreTimeoutError
+from rankblend.forks import guard
 from rankblend.stores import Reason
 
 T = TypeVar("T")
@@ -25,30 +29,60 @@ _ASKING: ContextVar[tuple[SharedLock, ...]] = ContextVar("rankblend_asking", def
 
 
 class SharedLock:
-    """A lock that readers share and a writer holds alone.
+    """A lock that readers share and a writer holds alone, in the order in which they come.
 
-    Reading may nest, inside writing too: a store's function may recall from the same memory.
+    So a writer waits for those that read already and keeps nobody from reading for longer than its
+    own write. Reading may nest, inside writing too: a store's function may recall from the same
+    memory; who is inside already waits for no writer that waits for them.
+
+    Attributes:
+        was_cut: Whether a fork left another thread's write behind, which never ends in the child.
     """
 
     def __init__(self) -> None:
+        self.was_cut = False
         self._state = threading.Condition()
-        # Who holds it: an object for each block → its thread.
+        # Who holds it: an object for each block → its thread; who waits, and whether to write.
         self._readers: dict[object, int] = {}
         self._writers: dict[object, int] = {}
+        self._waiting: dict[object, bool] = {}
+        guard(self, "_state")
+
+    @property
+    def inside(self) -> bool:
+        """Whether a store is being asked, or shown a write, by whoever calls."""
+        return self in _ASKING.get()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[Hold]:
         """Hold the lock together with other readers."""
-        holder, own = object(), threading.get_ident()
+        hold = Hold(self)
         try:
-            with self._state:
-                self._state.wait_for(lambda: all(who == own for who in self._writers.values()))
-                self._readers[holder] = own
-            yield
+            self.take(hold)
+            yield hold
         finally:
-            with self._state:
-                self._readers.pop(holder, None)
-                self._state.notify_all()
+            self.drop(hold)
+
+    def take(self, hold: Hold) -> None:
+        """Hold it for reading; waits for the writers that came before, unless they wait for us."""
+        own = threading.get_ident()
+        with self._state:
+            nested = self.inside or own in (*self._readers.values(), *self._writers.values())
+
+            def ready() -> bool:
+                if any(who != own for who in self._writers.values()):
+                    return False
+                before = takewhile(lambda each: each[0] is not hold, self._waiting.items())
+                return nested or not any(writes for _, writes in before)
+
+            self._wait(hold, ready, writes=False)
+            self._readers[hold] = own
+
+    def drop(self, hold: Hold) -> None:
+        """Let go of it."""
+        with self._state:
+            self._readers.pop(hold, None)
+            self._state.notify_all()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -58,7 +92,7 @@ class SharedLock:
             MemoryContractError: From inside a store that is being asked, or shown a write: it would
                 wait for itself.
         """
-        if self in _ASKING.get():
+        if self.inside:
             raise MemoryContractError(
                 "a store may not write to the memory that is asking it; write when it is done"
             )
@@ -69,7 +103,7 @@ class SharedLock:
                 for held in (self._readers, self._writers):
                     for left in [block for block, who in held.items() if who == own]:
                         del held[left]
-                self._state.wait_for(lambda: not self._writers and not self._readers)
+                self._wait(holder, lambda: self._is_free and self._first_waiting is holder)
                 self._writers[holder] = own
             yield
         finally:
@@ -77,13 +111,110 @@ class SharedLock:
                 self._writers.pop(holder, None)
                 self._state.notify_all()
 
+    @contextmanager
+    def writing_if_free(self) -> Iterator[bool]:
+        """Hold the lock alone where that takes no waiting; whether it is held."""
+        holder = object()
+        try:
+            with self._state:
+                free = self._is_free and not self._waiting
+                if free:
+                    self._writers[holder] = threading.get_ident()
+            yield free
+        finally:
+            with self._state:
+                self._writers.pop(holder, None)
+                self._state.notify_all()
 
-def asked_by(lock: SharedLock, call: Callable[[], T]) -> Callable[[], T]:
+    def after_fork(self, *, quiet: bool) -> None:  # noqa: ARG002 - its state is whole or new
+        """Forget the threads that the child has not."""
+        own = threading.get_ident()
+        self.was_cut = any(who != own for who in self._writers.values())
+        for held in (self._readers, self._writers):
+            for left in [block for block, who in held.items() if who != own]:
+                del held[left]
+        self._waiting.clear()
+
+    @property
+    def _is_free(self) -> bool:
+        return not self._writers and not self._readers
+
+    @property
+    def _first_waiting(self) -> object:
+        return next(iter(self._waiting), None)
+
+    def _wait(self, holder: object, ready: Callable[[], bool], *, writes: bool = True) -> None:
+        """Stand in line until it is one's turn; the caller holds the state."""
+        self._waiting[holder] = writes
+        try:
+            self._state.wait_for(ready)
+        finally:
+            self._waiting.pop(holder, None)
+            self._state.notify_all()
+
+
+class Hold:
+    """A reader's hold of a `SharedLock`, which it may let go of for a while."""
+
+    def __init__(self, lock: SharedLock) -> None:
+        self._lock = lock
+
+    @contextmanager
+    def dropped(self) -> Iterator[None]:
+        """Let go during a block; what is read afterwards may have been written meanwhile."""
+        self._lock.drop(self)
+        try:
+            yield
+        finally:
+            self._lock.take(self)
+
+
+class Turns:
+    """When a store is asked and when it is shown a write: many questions at once, or one write.
+
+    Nobody who writes waits for it: what it has not seen yet it is shown when nobody is asking it,
+    at the latest before it is asked again.
+    """
+
+    def __init__(self) -> None:
+        self.lock = SharedLock()
+        self._waiting: deque[Callable[[], object]] = deque()
+
+    def show(self, call: Callable[[], object]) -> None:
+        """Show it a write, now or when it has time."""
+        self._waiting.append(call)
+        self._show_if_free()
+
+    def ask(self, call: Callable[[], T]) -> T:
+        """Ask it, when it has seen all writes; unless it asks itself, which waits for nobody."""
+        if self._waiting and not self.lock.inside:
+            with self.lock.writing():
+                self._show()
+        try:
+            with self.lock.reading():
+                return call()
+        finally:
+            self._show_if_free()
+
+    def _show_if_free(self) -> None:
+        while self._waiting:
+            with self.lock.writing_if_free() as free:
+                if not free:
+                    return  # who keeps it from being free looks here when he is done
+                self._show()
+
+    def _show(self) -> None:
+        while self._waiting:
+            self._waiting[0]()  # one that is interrupted is shown again
+            self._waiting.popleft()
+
+
+def asked_by(call: Callable[[], T], *locks: SharedLock) -> Callable[[], T]:
     """The call of a store, marked as made during a recall or write, in whichever thread it runs."""
 
     def marked() -> T:
         context = copy_context()
-        context.run(_ASKING.set, (*_ASKING.get(), lock))
+        context.run(_ASKING.set, (*_ASKING.get(), *locks))
         return context.run(call)
 
     return marked
@@ -97,11 +228,15 @@ class Request:
         store: Whom to ask; named in failures.
         during: ``propose``, ``observe`` or ``embed``.
         call: The call itself, without arguments.
+        immediate: Whether it is answered from memory; others are waited for with no lock held.
+        once: Names what is asked, where one answer to it will do for the whole recall.
     """
 
     store: str
     during: str
     call: Callable[[], object]
+    immediate: bool = False
+    once: Hashable = None
 
     @property
     def whom(self) -> tuple[str, bool]:
@@ -139,53 +274,86 @@ class Outcome:
     failure: Failure | None = None
 
 
-Round = Generator[list[Request], list[Outcome], T]
-
-
-def drive(
-    recall: Round[T], *, timeout: float | None, strict: bool, abandoned: Future[None] | None = None
-) -> T:
-    """Run a recall in this thread.
-
-    Without a time-out every store is called directly. With one, or when it may be abandoned, the
-    stores of a round run side by side in threads; whoever has not answered when the time is over is
-    no longer waited for, and not asked again in this recall: its time-out is its answer.
+@define(eq=False)
+class Rounds:
+    """How the stores of one recall are asked.
 
     Args:
-        recall: The recall.
-        timeout: Seconds for each round; None waits for ever.
+        timeout: Seconds for each round, all its requests side by side; None asks one after the
+            other and waits for ever.
         strict: Raise what a store raises.
         abandoned: Once it is done nobody wants the answer: no store is waited for any longer.
-
-    Raises:
-        CancelledError: It was abandoned.
     """
-    outcomes: list[Outcome] | None = None
-    late: dict[tuple[str, bool], Outcome] = {}
-    try:
-        while True:
-            try:
-                requests = recall.send(outcomes) if outcomes is not None else next(recall)
-            except StopIteration as done:
-                answer: T = done.value
-                return answer
-            if timeout is None and abandoned is None:
-                outcomes = [_called(request, request.call, strict=strict) for request in requests]
-                continue
-            asked = [request for request in requests if request.whom not in late]
-            running = [in_thread(request.call) for request in asked]
-            _wait(running, timeout, abandoned)
-            answered = [future.done() for future in running]
-            answers = dict(late)
-            for request, future, in_time in zip(asked, running, answered, strict=True):
-                if in_time:
-                    answers[request.whom] = _called(request, future.result, strict=strict)
-                else:
-                    answers[request.whom] = _late(request, timeout or 0.0, strict=strict)
-                    late[request.whom] = answers[request.whom]
-            outcomes = [answers[request.whom] for request in requests]
-    finally:
-        recall.close()
+
+    timeout: float | None = None
+    strict: bool = False
+    abandoned: Future[None] | None = None
+    _late: dict[tuple[str, bool], Outcome] = field(factory=dict, init=False)
+    _said: dict[Hashable, Outcome] = field(factory=dict, init=False)
+
+    def ask(self, requests: Sequence[Request], hold: Hold | None = None) -> list[Outcome]:
+        """Ask all of them; who is late once is not asked again.
+
+        Args:
+            requests: In order.
+            hold: Let go of while others than immediate ones are waited for.
+
+        Raises:
+            CancelledError: It was abandoned.
+            StoreFailedError, StoreTimeoutError: Where that is strict.
+        """
+        threads = self.timeout is not None or self.abandoned is not None
+        started = monotonic()
+        waiting = [
+            (request, in_thread(request.call) if threads else None)
+            for request in requests
+            if request.whom not in self._late and request.once not in self._said
+        ]
+        answers = {each.whom: self._said[each.once] for each in requests if each.once in self._said}
+        for immediate in (True, False):
+            part = [each for each in waiting if each[0].immediate is immediate]
+            if part and hold is not None and not immediate:
+                with hold.dropped():
+                    answers |= self._answers(part, started)
+            elif part:
+                answers |= self._answers(part, started)
+        self._said |= {
+            e.once: answers[e.whom] for e in requests if e.once is not None and e.whom in answers
+        }
+        return [answers.get(each.whom) or self._late[each.whom] for each in requests]
+
+    def _answers(
+        self, part: Sequence[tuple[Request, Future[object] | None]], started: float
+    ) -> dict[tuple[str, bool], Outcome]:
+        """What comes of requests, those with a future being on their way."""
+        running = [future for _, future in part if future is not None]
+        if running:
+            left = None if self.timeout is None else self.timeout - (monotonic() - started)
+            _wait(running, left, self.abandoned)
+        answered = [future is None or future.done() for _, future in part]
+        answers = {}
+        for (request, future), in_time in zip(part, answered, strict=True):
+            if not in_time:
+                self._late[request.whom] = self._too_late(request)
+            else:
+                call = request.call if future is None else future.result
+                answers[request.whom] = self._called(request, call)
+        return answers
+
+    def _called(self, request: Request, answer: Callable[[], object]) -> Outcome:
+        try:
+            return Outcome(answer())
+        except Exception as error:
+            if self.strict:
+                raise StoreFailedError(request.store, request.during) from error
+            kind = type(error).__name__
+            return Outcome(failure=Failure(request.store, request.during, Reason.FAILED, kind))
+
+    def _too_late(self, request: Request) -> Outcome:
+        if self.strict:
+            raise StoreTimeoutError(request.store, self.timeout or 0.0)
+        late = Failure(request.store, request.during, Reason.TIMED_OUT, "TimeoutError")
+        return Outcome(failure=late)
 
 
 async def away(call: Callable[[Future[None]], T]) -> T:
@@ -195,7 +363,7 @@ async def away(call: Callable[[Future[None]], T]) -> T:
     the recall to end, can keep it from ending.
 
     Args:
-        call: Takes what `drive` takes as ``abandoned``; done when the caller is cancelled.
+        call: Takes what `Rounds` takes as ``abandoned``; done when the caller is cancelled.
     """
     abandoned: Future[None] = Future()
     try:
@@ -220,29 +388,9 @@ def _wait(
         abandoned.add_done_callback(lambda _: over.set())
     if running:
         # Threads cannot wait longer than TIMEOUT_MAX, which is for ever.
-        over.wait(None if timeout is None else min(timeout, threading.TIMEOUT_MAX))
+        over.wait(None if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX))
     if abandoned is not None and abandoned.done():
         raise CancelledError
-
-
-def _called(request: Request, answer: Callable[[], object], *, strict: bool) -> Outcome:
-    try:
-        return Outcome(answer())
-    except Exception as error:
-        return _failed(request, error, strict=strict)
-
-
-def _failed(request: Request, error: Exception, *, strict: bool) -> Outcome:
-    if strict:
-        raise StoreFailedError(request.store, request.during) from error
-    kind = type(error).__name__
-    return Outcome(failure=Failure(request.store, request.during, Reason.FAILED, kind))
-
-
-def _late(request: Request, timeout: float, *, strict: bool) -> Outcome:
-    if strict:
-        raise StoreTimeoutError(request.store, timeout)
-    return Outcome(failure=Failure(request.store, request.during, Reason.TIMED_OUT, "TimeoutError"))
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:

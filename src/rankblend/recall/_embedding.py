@@ -114,7 +114,9 @@ def _check_sizes(
         raise InvalidArgumentError(problems)
 
 
-def embed_query(catalog: CatalogProtocol, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
+def embed_query(
+    catalog: CatalogProtocol, embedder: Embedder, text: str
+) -> NDArray[np.float32] | None:
     """The vector of a query; None for a text with nothing to read.
 
     Raises:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
 from rankblend.errors import CatalogCorruptError, InvalidArgumentError, StoreError
-from rankblend.recall._ask import SharedLock, asked_by
-from rankblend.recall._candidates import EvidenceColumn
+from rankblend.recall._ask import SharedLock, Turns, asked_by
+from rankblend.recall._observe import Permissions
 from rankblend.relevance import Scope, is_identifier
 from rankblend.stores import (
     Edge,
     Key,
     Keys,
     LayerPolicy,
-    Reason,
     Record,
     Store,
     StoreQuery,
@@ -96,56 +96,16 @@ class Equivalents:
         return found
 
 
-class Permissions:
-    """Which layers may contribute which evidence; worked out once for each store.
-
-    Args:
-        layers: Policies by layer; a layer without one may contribute everything.
-    """
-
-    def __init__(self, layers: Mapping[str, LayerPolicy]) -> None:
-        self._limited = {n: policy for n, policy in layers.items() if policy.permitted is not None}
-        self._forbidden: dict[tuple[str, str], frozenset[str]] = {}
-
-    def forbidden(self, store: Store, evidence: str) -> frozenset[str]:
-        """The layers that may not contribute this evidence of this store."""
-        place = store.name, evidence
-        if place not in self._forbidden:
-            self._forbidden[place] = frozenset(
-                layer
-                for layer, policy in self._limited.items()
-                if not (policy.permits(evidence) or policy.permits(".".join(place)))
-            )
-        return self._forbidden[place]
-
-    def barred(self, store: Store) -> frozenset[str]:
-        """The layers that may contribute nothing a store emits: it is not asked about them."""
-        if not self._limited:
-            return frozenset()
-        return frozenset(self._limited).intersection(
-            *(self.forbidden(store, evidence) for evidence in store.emits)
-        )
-
-    def positions(self, store: Store, layers: Sequence[str]) -> NDArray[np.int64] | None:
-        """int64: the candidates a store is asked about, by the layers of all; None: all."""
-        barred = self.barred(store)
-        if not barred:
-            return None
-        return np.array([i for i, layer in enumerate(layers) if layer not in barred], np.int64)
-
-    def masked(
-        self, store: Store, evidence: str, column: EvidenceColumn, layers: Sequence[str]
-    ) -> EvidenceColumn:
-        """A column without the values of memories whose layer may not contribute this evidence."""
-        forbidden = self.forbidden(store, evidence)
-        if forbidden:
-            hidden = np.array([layer in forbidden for layer in layers], np.bool_)
-            column.values[hidden] = np.nan
-            column.reasons[hidden] = Reason.NOT_PERMITTED
-        return column
-
-
 CATALOG_STORES = ("activity", "catalog")
+T = TypeVar("T")
+
+
+def is_immediate(store: Store) -> bool:
+    """Whether a store answers from memory, so that it may be waited for under a lock.
+
+    Its class says so itself: one made of another may be anything.
+    """
+    return bool(vars(type(store)).get("immediate", False))
 
 
 def default_stores(*, tokenizer: Callable[[str], Sequence[str]] | None = None) -> tuple[Store, ...]:
@@ -169,6 +129,8 @@ class Engine:
         emits: Name and evidence of each store.
         permissions: What the layers may contribute.
         present: Of an engine for the past: the memories of today.
+        turns: Of stores that are not immediate and keep memories themselves: when they are shown a
+            write.
         behind: Stores that failed to follow a write → class name of what they raised; they count
             as failed.
         unread: Stores that hold nothing yet: they are filled when they are first asked.
@@ -202,6 +164,37 @@ class Engine:
         self.unread: set[str] = set()
         self.equivalents = Equivalents()
         self.lock = SharedLock()
+        self.turns = {
+            store.name: Turns()
+            for store in everyone
+            if isinstance(store, SupportsWrite) and not is_immediate(store)
+        }
+
+    @property
+    def generation(self) -> int:
+        """Changes with every write; the past has only one."""
+        return 0
+
+    def asked(self, name: str, call: Callable[[], T]) -> Callable[[], T]:
+        """The call of a store, marked as made during a recall, and in turn with its writes."""
+        turns = self.turns.get(name)
+        if turns is None:
+            return asked_by(call, self.lock)
+        return partial(turns.ask, asked_by(call, self.lock, turns.lock))
+
+    def vectors_of(
+        self, query_for: Callable[[Store], StoreQuery], ids: Sequence[str]
+    ) -> NDArray[np.float32] | None:
+        """float32, shape (n, d): the vectors of some ids, NaN rows where there is none.
+
+        None: no store has any, or ever had.
+        """
+        for store in self.stores.values():
+            if not isinstance(store, VectorStore) or store.name in self.behind:
+                continue
+            if store.dimension is not None:
+                return store.vectors_of(query_for(store), ids)
+        return None
 
     def follow(
         self,
@@ -239,14 +232,21 @@ class Engine:
 
     def tell(self, name: str, *calls: Callable[[], object]) -> None:
         """Have a store take in something; one that fails counts as failed from now on."""
-        try:
-            for call in calls:
-                asked_by(self.lock, call)()
-        except CatalogCorruptError:  # what it was to be told could not be read
-            raise
-        except Exception as error:
-            # Whatever it was: it is written, and the other stores must learn of it.
-            self.behind[name] = type(error).__name__
+
+        def take_in() -> None:
+            try:
+                for call in calls:
+                    call()
+            except CatalogCorruptError:  # what it was to be told could not be read
+                raise
+            except Exception as error:
+                # Whatever it was: it is written, and the other stores must learn of it.
+                self.behind[name] = type(error).__name__
+
+        if calls and name in self.turns:
+            self.turns[name].show(asked_by(take_in, self.lock, self.turns[name].lock))
+        elif calls:
+            asked_by(take_in, self.lock)()
 
     def graphs(self) -> Iterator[GraphStore]:
         """The graph stores among the stores."""

@@ -156,8 +156,12 @@ def explain(ranking: Ranking, identifier: str) -> Explanation:
     )
 
 
-def explain_absence(ranking: Ranking, identifier: str, *, visible: bool) -> Explanation:
+def explain_absence(ranking: Ranking, identifier: str, *, visible: bool | None) -> Explanation:
     """Explain a memory that was not in the pool."""
+    if visible is None:
+        return _never_scored(
+            ranking, identifier, "not considered; a copy of a recall cannot say more"
+        )
     if not visible:
         return _never_scored(ranking, identifier, "not visible to this query or unknown")
     pool = ranking.profile.pool

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
@@ -16,8 +14,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.caches import Lru
 from rankblend.embedders import Embedded
 from rankblend.errors import CacheWarning, StoreError
+from rankblend.forks import guard
 from rankblend.recall._engine import CATALOG_STORES, EQUIVALENT, Engine, Equivalents
 from rankblend.relevance import Scope
 from rankblend.stores import (
@@ -47,24 +47,18 @@ class Snapshots:
 
     def __init__(self, engine: LiveEngine) -> None:
         self._engine = engine
-        self._kept: OrderedDict[tuple[int, float, frozenset[Scope]], Engine] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Lru[tuple[int, float, frozenset[Scope]], Engine] = Lru(_KEPT, once=True)
 
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """The engine for a time in seconds since the epoch and some root scopes."""
-        key = (self._engine.catalog.generation, as_of, frozenset(roots))
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = self._engine.at(as_of, roots)
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        # Under the memory's lock: who makes one waits for nobody who could wait for it.
+        with self._engine.lock.reading():
+            key = (self._engine.catalog.generation, as_of, frozenset(roots))
+            return self._kept.get(key, partial(self._engine.at, as_of, roots))
 
     def clear(self) -> None:
         """Forget all snapshots."""
-        with self._lock:
-            self._kept.clear()
+        self._kept.clear()
 
 
 T = TypeVar("T")
@@ -92,6 +86,16 @@ class LiveEngine(Engine):
         # The last write that all stores were shown, and whether something stopped them half-way.
         self._shown = catalog.generation
         self._torn = False
+        guard(self)
+
+    @property
+    def generation(self) -> int:
+        """Changes with every write that was seen."""
+        return self.catalog.generation
+
+    def after_fork(self, *, quiet: bool) -> None:
+        """In the child: what another thread was writing is not whole."""
+        self._torn |= self.lock.was_cut or not quiet
 
     def load(self) -> None:
         """Fill every store from the catalog, from what it kept there where that is still good."""
@@ -123,14 +127,19 @@ class LiveEngine(Engine):
     def refresh(self) -> None:
         """Get ready to be asked: `catch_up`, and fill the stores that nobody asked before."""
         self.catch_up()
-        if self.unread:
+        if self.unread and not self.lock.inside:
             with self.lock.writing():
                 self._catch_up()
                 self._read_graphs(self.unread)
                 self.unread = set()
 
     def catch_up(self) -> None:
-        """See what other processes have written since the last look; cheap when nothing was."""
+        """See what other processes have written since the last look; cheap when nothing was.
+
+        A store that asks the memory that is asking it sees what that recall sees.
+        """
+        if self.lock.inside:
+            return
         if self._torn or self._shown != self.catalog.generation or not self.catalog.is_current():
             with self.lock.writing():
                 self._catch_up()
@@ -266,6 +275,7 @@ class LiveEngine(Engine):
             }
             past.behind.update({n: kind for n, kind in self.behind.items() if n in shared})
             past.lock, past.present = self.lock, self.catalog
+            past.turns = {name: turns for name, turns in self.turns.items() if name in shared}
             past.follow(changed=list(past.view.iter_records()), edges=edges, without=shared)
         return past
 

@@ -82,3 +82,13 @@ class Question:
     def blank(self) -> bool:
         """A cold start: there is no word to look for."""
         return not tokens(self.text)
+
+    def serving(self) -> Serving:
+        """Which part of the profile scores."""
+        if self.profile.reranking != "relevance":
+            return Serving("score", "baseline")
+        if self.reranker is None:
+            return Serving("score", "baseline: no reranker was given")
+        if self.blank:  # candidates come from the catalog alone, by time, and keep that order
+            return Serving("score", "baseline: nothing was asked")
+        return self.reranker(self.profile)

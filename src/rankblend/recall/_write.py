@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from rankblend.errors import (
     MemoryNotFoundError,
     ScopeMismatchError,
 )
+from rankblend.forks import guard
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._arguments import Problems
 from rankblend.recall._embedding import EMBEDDER, embed_items
@@ -31,6 +33,7 @@ from rankblend.stores.procedures import Entry, load
 _OBJECTS = 1_000_000
 
 _lock = threading.Lock()
+guard(sys.modules[__name__], "_lock")
 _blocks = 0
 _usual = gc.get_threshold()
 

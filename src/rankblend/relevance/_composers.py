@@ -45,14 +45,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 from attrs import cmp_using, evolve, field, frozen
 from numpy.typing import ArrayLike, NDArray
 
-from rankblend.caches import LazyMapping
+from rankblend.caches import LazyMapping, ReadOnly
 from rankblend.checks import Problems
 from rankblend.errors import InvalidArgumentError, UnknownNameError
 from rankblend.kernels.compose import total_weight
@@ -207,7 +206,7 @@ def node_problems(
     return problems.lines
 
 
-_NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+_NOTHING: Mapping[str, NDArray[np.float64]] = ReadOnly({})
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -363,7 +362,7 @@ def _evaluate(
         else _NOTHING,
         additive=composer.additive,
         label=composer.label,
-        children=MappingProxyType({name: made[name] for name in plan.reads if name in made}),
+        children=ReadOnly({name: made[name] for name in plan.reads if name in made}),
     )
 
 
@@ -482,4 +481,4 @@ def _settle(
 def _frozen_rows(rows: dict[str, NDArray[_Kind]]) -> Mapping[str, NDArray[_Kind]]:
     for row in rows.values():
         row.setflags(write=False)
-    return MappingProxyType(rows)
+    return ReadOnly(rows)

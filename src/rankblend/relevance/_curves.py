@@ -16,6 +16,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from rankblend.caches import ReadOnly
 from rankblend.checks import Problems
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, UnknownNameError
 from rankblend.kernels import curves as kernels
@@ -318,7 +319,7 @@ def apply_steps(
         if len(values) == 1 and (absent := np.isnan(values[0])).any():
             result = np.where(absent, np.nan, result)
         values = [np.asarray(result, dtype=np.float64)]
-    return values[0], MappingProxyType(told)
+    return values[0], ReadOnly(told)
 
 
 def as_signals(columns: Sequence[FloatArray], evidence: Sequence[Sequence[Evidence]]) -> FloatArray:

@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from rankblend.errors import EvidenceError
 from rankblend.files import write_whole
+from rankblend.forks import guard
 from rankblend.rerank._admission import AdmissionDecision, AdmissionRequest
 from rankblend.rerank._trial import EvidencePolicy, ReleaseEvidence
 
@@ -54,6 +55,7 @@ class EvidenceLedger:
     def __init__(self, folder: str | PathLike[str]) -> None:
         self.folder = Path(folder)
         self._lock = threading.Lock()
+        guard(self, "_lock")
         self._read: tuple[_Stamp, _Contents] | None = None
 
     def add(self, evidence: ReleaseEvidence) -> str:

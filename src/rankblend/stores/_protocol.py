@@ -240,6 +240,10 @@ class Store(Protocol):
     Attributes:
         name: An identifier, unique among the stores of one memory.
         emits: Names of the evidence it can give; registered in the evidence vocabulary.
+
+    A class that says ``immediate = True`` answers from memory: it is asked under the memory's lock, so
+    that nothing is written between its answers. Any other may take its time: it holds up no write, and
+    what is erased while it is asked is dropped from what it proposed.
     """
 
     name: str

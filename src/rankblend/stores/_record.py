@@ -56,6 +56,12 @@ class Keys(Sequence[Key]):
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __reduce__(self) -> tuple[type[Keys], tuple[object, ...]]:
+        """A copy has the scopes of its own keys only."""
+        own = {code: at for at, code in enumerate(sorted(set(self.codes)))}
+        scopes = tuple(self.scopes[code] for code in own)
+        return Keys, (scopes, [own[code] for code in self.codes], self.ids)
+
     @overload
     def __getitem__(self, index: int) -> Key: ...
     @overload

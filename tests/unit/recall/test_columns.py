@@ -9,7 +9,7 @@ import pytest
 
 from rankblend.errors import MemoryContractError
 from rankblend.recall._ask import Outcome
-from rankblend.recall._candidates import read_column
+from rankblend.recall._observe import read_column
 from rankblend.stores import Observation, SignalStore
 
 STORE = SignalStore("votes", lambda _: {}, emits=("liked_test",))

@@ -16,7 +16,7 @@ import rankblend as rb
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import Select, SignalRecipe
 from rankblend.recall import Candidates, EvidenceColumn, rank_candidates
-from rankblend.recall._moves import smallest_swap
+from rankblend.recall._compare import smallest_swap
 from rankblend.relevance import Neutral, Node, Renormalize, Shrink, Zero
 from rankblend.stores import Key
 from rankblend.testing import hashed_embedder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankblend.recall._pool import PooledFrom, join_proposals, seeds_from
+from rankblend.recall._propose import PooledFrom, join_proposals, seeds_from
 from rankblend.stores import Seed
 
 

@@ -23,6 +23,7 @@ from rankblend.errors import (
     StoreClosedError,
     StoreError,
 )
+from rankblend.forks import guard
 from rankblend.kernels.text import normalized_text
 from rankblend.relevance import Scope, is_number
 from rankblend.stores._fields import JSON
@@ -87,6 +88,7 @@ class Catalog(MemoryView):
         # Held over a transaction and what it does to the columns, so that these see all writes in
         # the order of their commits. Taken before the locks of columns and database, in this order.
         self._ordered = threading.RLock()
+        guard(self, "_ordered")
         super().__init__(self._loaded(), self._metadata_of)
 
     @classmethod

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from attrs import frozen
 
-from rankblend.errors import StoreClosedError
+from rankblend.errors import StoreClosedError, StoreError
 from rankblend.files import hold, is_held, refuse_part, release
+from rankblend.forks import guard
 from rankblend.stores.catalog import _file
 from rankblend.stores.catalog._file import MEMORY
+
+_LEFT_BEHIND: list[sqlite3.Connection] = []
 
 
 @frozen
@@ -56,6 +59,7 @@ class Database:
         self._reader: sqlite3.Connection | None = reader
         self._write_lock = threading.RLock()
         self._read_lock = self._write_lock if reader is writer else threading.RLock()
+        guard(self, "_write_lock", "_read_lock")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, busy_timeout: float = 5.0) -> Database:
@@ -190,6 +194,27 @@ class Database:
                 with suppress(sqlite3.Error):
                     _file.clear_alone(writer)
             writer.close()
+
+    def after_fork(self, *, quiet: bool) -> None:
+        """In the child: connections of its own, as SQLite's must not be carried over a fork.
+
+        They can be let go of only between transactions; where one was open, only an error is left.
+        """
+        writer, reader = self._writer, self._reader
+        if writer is None or reader is None:
+            return
+        if quiet and not writer.in_transaction and not reader.in_transaction:
+            if self._file is None:  # a copy, like everything else in memory
+                return
+            reader.close()
+            writer.close()
+            with suppress(StoreError, sqlite3.Error, OSError):
+                self._writer = _file.connect_file(self._file, self._timeout, foreign=False)
+                self._reader = _file.connect_reader(self._file, self._timeout)
+                self._waits = self._patience
+                return
+        _LEFT_BEHIND.extend((writer, reader))  # not even closed, which could undo a transaction
+        self._writer = self._reader = None
 
     def _idle(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         """A connection in no transaction; the caller holds its lock."""

@@ -19,6 +19,7 @@ class CatalogStore:
     """
 
     name = "catalog"
+    immediate = True
     emits: tuple[str, ...] = (
         "salience",
         "confidence",
@@ -64,6 +65,7 @@ class ActivityStore:
     """
 
     name = "activity"
+    immediate = True
     emits: tuple[str, ...] = ("age_created", "age_updated", "age_used", "uses")
 
     def __init__(self, memories: CatalogView) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from rankblend.forks import guard
 from rankblend.kernels.select import leading
 from rankblend.stores._layers import DEFAULT_LAYERS, LayerPolicy, LayerVisibility, layer_policy
 from rankblend.stores._protocol import Reach, StoreQuery
@@ -166,6 +167,7 @@ class MemoryView:
         self._columns = columns
         self._metadata = metadata
         self._columns_lock = threading.RLock()
+        guard(self, "_columns_lock")
 
     def _reading(self) -> AbstractContextManager[object]:
         """While it is held the columns do not change."""

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
+from rankblend.forks import guard
 from rankblend.relevance import Scope, is_identifier
 from rankblend.stores._protocol import Contents, Observation, StoreQuery
 from rankblend.stores._record import Edge, Key, Record
@@ -69,6 +70,7 @@ class GraphStore:
     """
 
     emits: tuple[str, ...] = EMITS
+    immediate: ClassVar[bool] = True
     seeded: ClassVar[bool] = True
 
     def __init__(
@@ -106,6 +108,7 @@ class GraphStore:
         self._damping = float(damping)
         self._propose_by = propose_by
         self._lock = RLock()
+        guard(self, "_lock")
         self._closed = False
         self._clear()
 

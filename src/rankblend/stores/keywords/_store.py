@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, StoreClosedError
+from rankblend.forks import guard
 from rankblend.kernels.select import leading
 from rankblend.stores._protocol import Observation, StoreQuery
 from rankblend.stores._record import Key, Record
@@ -65,6 +66,7 @@ class KeywordStore:
     """
 
     emits: tuple[str, ...] = ("bm25", "coverage")
+    immediate: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class KeywordStore:
         self._b = float(b)
         self._analysis = Analysis(language, tokenizer)
         self._lock = threading.RLock()
+        guard(self, "_lock")
         self._closed = False
         # What the last query was proposed from: every row that scores above 0, ascending, and its
         # score. What is proposed is observed next.

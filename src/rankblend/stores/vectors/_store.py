@@ -7,11 +7,13 @@ import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError, InvalidArrayError, StoreClosedError
+from rankblend.forks import guard
 from rankblend.kernels.select import leading
 from rankblend.kernels.similarity import dot_rows, pairwise_cosines
 from rankblend.relevance import is_identifier, shown
@@ -95,6 +97,7 @@ class VectorStore:
     """
 
     emits: tuple[str, ...] = ("cosine",)
+    immediate: ClassVar[bool] = True
 
     def __init__(self, dimension: int | None = None, *, name: str = "vectors") -> None:
         problems = []
@@ -106,6 +109,7 @@ class VectorStore:
             raise InvalidArgumentError(problems)
         self.name = name
         self._lock = threading.RLock()
+        guard(self, "_lock")
         self._closed = False
         self._rows, self._slots = ScopedRows(), VectorSlots()
         self._arena = VectorArena(dimension) if dimension is not None else None

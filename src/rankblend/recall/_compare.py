@@ -12,12 +12,13 @@ from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall._rank import Ranking
+from rankblend.recall._result import Recall
 from rankblend.relevance import COMPOSERS, Node, SignalTable, compose_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rankblend.recall._match import Recall
+    from rankblend.recall._result import Recall
 
 _STEPS = 160  # points tried on each side of a weight before the nearest change of sign is bisected
 _REACH = 10.0  # weights up to ten times the sum of a node's weights are tried
@@ -55,7 +56,7 @@ class Swap:
         return f"{self.path}: {self.weight:g} → {self.needed:.4g}"
 
 
-@frozen(eq=False)
+@frozen
 class Comparison:
     """The moves from one recall to another of the same query.
 

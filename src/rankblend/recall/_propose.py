@@ -8,13 +8,43 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from rankblend.stores import Seed
+from rankblend.stores import Seed, Store, StoreQuery
 
 SEEDS_PER_STORE = 10
 T = TypeVar("T", bound=Hashable)
 
 # One store's proposals: level → ids, best first. Level None means all levels at once.
 Proposals = Mapping[int | None, Sequence[str]]
+
+
+@frozen(eq=False)
+class StoreProposals:
+    """What one store proposes: by level, and its best whatever their level."""
+
+    levels: Proposals
+    overall: Sequence[str]
+
+
+def propose(
+    store: Store, query: StoreQuery, size: int, *, levels: Sequence[int] | None, seeds: int = 0
+) -> StoreProposals:
+    """Ask a store for its proposals.
+
+    Args:
+        store: Whom.
+        query: What.
+        size: At most so many, of each level.
+        levels: The levels that are asked one by one; None asks for all at once.
+        seeds: How many of the overall best are wanted as seeds for others.
+    """
+    if levels is None:
+        everything = store.propose(query, max(size, seeds))
+        best = everything if len(everything) <= size else everything[:size]
+        return StoreProposals({None: best}, everything[:SEEDS_PER_STORE])
+    by_level: dict[int | None, Sequence[str]] = {
+        level: store.propose(query, size, level=level) for level in levels
+    }
+    return StoreProposals(by_level, store.propose(query, seeds) if seeds else ())
 
 
 @frozen

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 
-from rankblend.caches import LazyMapping
+from rankblend.caches import LazyMapping, ReadOnly
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import RankingProfile
 from rankblend.recall._arguments import as_datetime
 from rankblend.recall._ask import Failure
-from rankblend.recall._pool import PooledFrom
+from rankblend.recall._propose import PooledFrom
 from rankblend.recall._rank import Ranking
 from rankblend.relevance import RelevanceSignals, Scope, shown
-from rankblend.stores import Link, Record
+from rankblend.stores import Link, Record, StoreQuery
+from rankblend.stores.catalog import CatalogView
 
 if TYPE_CHECKING:
+    from rankblend.recall._compare import Comparison, Swap
     from rankblend.recall._explain import Explanation
-    from rankblend.recall._moves import Comparison, Swap
 
 
 @frozen
@@ -123,7 +123,11 @@ class Trace:
         }
 
 
-_NOTHING: Mapping[str, object] = MappingProxyType({})
+_NOTHING: Mapping[str, object] = ReadOnly()
+
+
+def _read_only(values: Mapping[str, object]) -> Mapping[str, object]:
+    return ReadOnly(values) if values else _NOTHING
 
 
 @frozen
@@ -160,7 +164,7 @@ class StoredMemory:
     certainty: str | None
     expires: datetime | None
     links: tuple[Link, ...]
-    metadata: Mapping[str, object] = field(hash=False)
+    metadata: Mapping[str, object] = field(hash=False, converter=_read_only)
 
     @classmethod
     def of(cls, record: Record) -> StoredMemory:
@@ -172,7 +176,7 @@ class StoredMemory:
             record.id, record.scope, record.text, record.layer, record.slot, created, at,
             as_datetime(record.used), record.uses, record.salience, record.confidence,
             record.review, record.maturity, record.certainty, as_datetime(record.expires),
-            record.links, MappingProxyType(dict(record.metadata)) if record.metadata else _NOTHING,
+            record.links, record.metadata,
         )  # fmt: skip
 
     def plain(self) -> dict[str, object]:
@@ -224,6 +228,10 @@ class Match:
     signals: RelevanceSignals
     contributions: Mapping[str, float] = field(hash=False)
 
+    def __reduce__(self) -> tuple[type[Match], tuple[object, ...]]:
+        *values, contributions = astuple(self, recurse=False)
+        return Match, (*values, dict(contributions))
+
     def plain(self) -> dict[str, object]:
         """JSON-ready values."""
         return {
@@ -247,9 +255,29 @@ def _contributions(ranking: Ranking, row: int) -> dict[str, float]:
     return added
 
 
-@frozen(eq=False, repr=False)
+@frozen(eq=False)
+class Visibility:
+    """What a query may see, asked of the memories as they are now; a copy has nobody to ask."""
+
+    view: CatalogView | None = None
+    query: StoreQuery | None = None
+
+    def sees(self, identifier: str) -> bool | None:
+        """Whether the query sees a memory of this id; None where nobody can tell."""
+        if self.view is None or self.query is None:
+            return None
+        return bool(self.view.serials_of(self.query, [identifier])[0] >= 0)
+
+    def __reduce__(self) -> tuple[type[Visibility], tuple[()]]:
+        return Visibility, ()
+
+
+@frozen(repr=False)
 class Recall:
     """The answer to one query: a sequence of matches that can explain itself.
+
+    Recalls are equal when matches, profile and trace are. It can be pickled and copied; a copy
+    knows nothing of the memory, so of a memory that was not considered it says only that.
 
     Attributes:
         matches: Best first.
@@ -261,8 +289,8 @@ class Recall:
     matches: tuple[Match, ...]
     profile: RankingProfile
     trace: Trace
-    ranking: Ranking = field(repr=False)
-    _visible: Callable[[str], bool] = field(repr=False)
+    ranking: Ranking = field(eq=False)
+    _visibility: Visibility = field(eq=False)
 
     @property
     def degraded(self) -> bool:
@@ -320,7 +348,7 @@ class Recall:
             raise InvalidArgumentError("explain: expected a position or the id of a memory")
         if memory in self.ranking.candidates.ids:
             return explain(self.ranking, memory)
-        return explain_absence(self.ranking, memory, visible=self._visible(memory))
+        return explain_absence(self.ranking, memory, visible=self._visibility.sees(memory))
 
     def compare(self, other: Recall) -> Comparison:
         """How the order changes from this recall to another of the same query.
@@ -328,7 +356,7 @@ class Recall:
         Raises:
             InvalidArgumentError: The other is no recall, or answers for other scopes.
         """
-        from rankblend.recall._moves import compare
+        from rankblend.recall._compare import compare
 
         if not isinstance(other, Recall):
             raise InvalidArgumentError(f"compare: expected a recall, got {type(other).__name__}")
@@ -336,7 +364,7 @@ class Recall:
 
     def swap(self, first: str, second: str) -> Swap | None:
         """The smallest change of one weight that would put ``second`` before ``first``, or None."""
-        from rankblend.recall._moves import smallest_swap
+        from rankblend.recall._compare import smallest_swap
 
         return smallest_swap(self.ranking, first, second)
 
