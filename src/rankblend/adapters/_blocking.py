@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rankblend.chat import (
@@ -146,12 +145,7 @@ class BlockingStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __getattr__(self, name: str) -> Any:

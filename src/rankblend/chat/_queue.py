@@ -7,7 +7,6 @@ import contextvars
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
-from types import TracebackType
 from typing import Self
 
 from rankblend.chat._exchange import CAPTURES
@@ -117,12 +116,7 @@ class CaptureQueue:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def _work(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from attrs import define, field
@@ -214,16 +213,11 @@ class ObservedStream:
             await enter()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         leave = getattr(self._stream, "__aexit__", None)
         if leave is not None:
             self._finished = None
-            await leave(kind, error, trace)
+            await leave(*error)
         else:
             await self.aclose()
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from rankblend.cli.console import output, print_json
+from rankblend.cli.console import output, print_json, say
 from rankblend.cli.options import (
     AsJson,
     Jobs,
@@ -72,4 +71,4 @@ def ablate(
     output.print(contrast_table(found.comparison))
     print_notes(found.results)
     if out is not None:
-        output.print(Text(f"report written to {out}"), soft_wrap=True)
+        say(f"report written to {out}")

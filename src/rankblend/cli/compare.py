@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from rankblend.cli.console import output, print_json
+from rankblend.cli.console import output, print_json, say
 from rankblend.cli.options import (
     OUTPUT,
     AsJson,
@@ -78,7 +77,7 @@ def compare(
     output.print(contrast_table(comparison))
     print_notes(results)
     if out is not None:
-        output.print(Text(f"report written to {out}"), soft_wrap=True)
+        say(f"report written to {out}")
 
 
 def report(
@@ -90,7 +89,7 @@ def report(
     kept = read_results(results)
     comparison = compare_arms(kept, tried=ledger_says(kept, ledger, "report"))
     _comparison_report(kept, comparison).write(out)
-    output.print(Text(f"report written to {out}"), soft_wrap=True)
+    say(f"report written to {out}")
 
 
 def _comparison_report(results: Results, comparison: Comparison) -> Report:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 __all__ = [
@@ -17,8 +18,10 @@ __all__ = [
     "errors",
     "escaped",
     "output",
+    "plain_table",
     "print_json",
     "progress",
+    "say",
     "speak_plainly",
     "visible",
     "visible_text",
@@ -98,6 +101,21 @@ def _drawn(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_HANDLER, _drawn)
+
+
+def say(text: str, style: str = "", *, to: Console = output) -> None:
+    """A line taken as it is: no markup in it, never broken."""
+    to.print(Text(text, style), soft_wrap=True)
+
+
+def plain_table(*columns: str, right: Sequence[str] = (), expand: bool = False) -> Table:
+    """A table without lines; the columns that are ``right``, numbers, come after the others."""
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=expand)
+    for column in columns:
+        table.add_column(column)
+    for column in right:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
 
 
 def counted(count: int, noun: str, plural: str) -> str:

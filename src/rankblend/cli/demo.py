@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import errors, output, visible
+from rankblend.cli.console import errors, output, plain_table, visible
 from rankblend.cli.options import Profile, embedder_for
 from rankblend.cli.table import recall_table, scored_signals
 from rankblend.demo import QUESTION, SCOPE, open_demo
@@ -92,7 +91,7 @@ def _absence(memory: Memory, result: Recall, recipe: RankingProfile) -> None:
 
 def _scopes(memory: Memory, recipe: RankingProfile) -> None:
     """The same question with the hierarchy folded in three ways."""
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = plain_table(expand=True)
     columns = []
     for mode in ("off", "blend", "backfill"):
         table.add_column(mode, ratio=1, no_wrap=True, overflow="ellipsis")

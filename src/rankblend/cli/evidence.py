@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.console import errors, output, plain_table, print_json, say
 from rankblend.cli.options import AsJson
 from rankblend.rerank import EvidenceLedger, EvidencePolicy, LedgerEntry
 
@@ -43,9 +42,7 @@ def list_evidence(ledger: Ledger = _HERE, as_json: AsJson = False) -> None:
         why = "" if ledger.is_dir() else ": there is no such folder"
         output.print(Text(f"no evidence in {ledger}{why}"))
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("id", "reranker", "profile", "data set", "effect", "measured", "state"):
-        table.add_column(column)
+    table = plain_table("id", "reranker", "profile", "data set", "effect", "measured", "state")
     for entry in entries:
         found = entry.evidence
         table.add_row(
@@ -68,22 +65,17 @@ def show(identifier: Identifier, ledger: Ledger = _HERE, as_json: AsJson = False
         print_json(_plain(entry))
         return
     found = entry.evidence
-    output.print(
-        Text(
-            f"{found.name} for profile {found.profile_hash[:12]} (signal schema "
-            f"{found.signal_schema_hash[:12]}, scoring version {found.scoring_version})\n"
-            f"measured {found.measured:%Y-%m-%d} on {found.dataset} "
-            f"({found.dataset_hash[:12]}), holds until {found.expires:%Y-%m-%d}\n"
-            f"{found.metric}: {found.effect:+.4f} [{found.low:+.4f}, {found.high:+.4f}], family-wise "
-            f"p {found.p:.4f}, {found.queries:,} queries in {found.clusters:,} clusters; "
-            f"adds {found.overhead:.1%} to a recall"
-        ),
-        soft_wrap=True,
+    say(
+        f"{found.name} for profile {found.profile_hash[:12]} (signal schema "
+        f"{found.signal_schema_hash[:12]}, scoring version {found.scoring_version})\n"
+        f"measured {found.measured:%Y-%m-%d} on {found.dataset} "
+        f"({found.dataset_hash[:12]}), holds until {found.expires:%Y-%m-%d}\n"
+        f"{found.metric}: {found.effect:+.4f} [{found.low:+.4f}, {found.high:+.4f}], family-wise "
+        f"p {found.p:.4f}, {found.queries:,} queries in {found.clusters:,} clusters; "
+        f"adds {found.overhead:.1%} to a recall"
     )
     if found.families:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for column in ("family", "queries", "effect", "interval"):
-            table.add_column(column, justify="left" if column == "family" else "right")
+        table = plain_table("family", right=("queries", "effect", "interval"))
         for each in found.families:
             table.add_row(
                 Text(each.family or "(none)"),
@@ -95,7 +87,7 @@ def show(identifier: Identifier, ledger: Ledger = _HERE, as_json: AsJson = False
         output.print(table)
     output.print(_state(entry))
     for refusal in EvidencePolicy().refusals(found):
-        output.print(Text(f"against it: {refusal}", "yellow"), soft_wrap=True)
+        say(f"against it: {refusal}", "yellow")
 
 
 @evidence.command()

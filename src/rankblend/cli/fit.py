@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 from rich.text import Text
 
-from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.console import errors, output, print_json, say
 from rankblend.cli.options import OUTPUT, AsJson, Measure, Profile, RecordingFile, number
 from rankblend.cli.replaying import contrast_table
 from rankblend.experiment.fit import fit_weights
@@ -60,11 +60,8 @@ def fit(
     shown = "  ".join(f"{name} {weight:.3f}" for name, weight in found.weights.items())
     output.print(Text(shown, "bold"))
     output.print(contrast_table(found.comparison))
-    output.print(
-        Text(
-            f"on the queries they were fitted on: {found.seen:.4f}; {found.tried:,} weightings "
-            f"tried; written to {out}",
-            "dim",
-        ),
-        soft_wrap=True,
+    say(
+        f"on the queries they were fitted on: {found.seen:.4f}; {found.tried:,} weightings "
+        f"tried; written to {out}",
+        "dim",
     )

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import output, print_json
+from rankblend.cli.console import output, plain_table, print_json
 from rankblend.cli.options import AsJson
 from rankblend.profiles import load_profile, profile_names
 
@@ -44,9 +43,8 @@ def profiles(
     output.print(Text.assemble((profile.name, "bold"), "  ", profile.hash), soft_wrap=True)
     if profile.source:
         output.print(Text(" ".join(profile.source.split()), "dim"))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("path", "value", "from"):
-        table.add_column(heading, style="dim" if heading == "from" else "")
+    table = plain_table("path", "value")
+    table.add_column("from", style="dim")
     for path, value, origin in rows:
         table.add_row(Text(path), Text(_as_toml(value)), Text(origin))
     output.print(table)
@@ -57,7 +55,7 @@ def _list(*, as_json: bool) -> None:
     if as_json:
         print_json([{"name": p.name, "hash": p.hash, "source": p.source} for p in loaded])
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column("profile")
     table.add_column("hash", style="dim")
     table.add_column("score")

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 from attrs import asdict
-from rich.text import Text
 
-from rankblend.cli.console import counted, errors, output, print_json
+from rankblend.cli.console import counted, errors, output, print_json, say
 from rankblend.cli.options import OUTPUT, AsJson, Db, EmbedderChoice, NewDb, number, safe
 from rankblend.cli.reasonlets_shown import (
     Identifier,
@@ -89,7 +88,7 @@ def show(
         versions = memory.lineage(scope, identifier)
     if picture is not None:
         draw_graph(found.graph, picture)
-        errors.print(Text(f"drawn into {picture}"), soft_wrap=True)
+        say(f"drawn into {picture}", to=errors)
     if mermaid:
         print(mermaid_text(found.graph), end="")  # noqa: T201
     elif as_json:
@@ -122,7 +121,7 @@ def pending(
         return
     output.print(waiting_table(found))
     if len(found) == limit:
-        output.print(Text(f"perhaps more: --after {found[-1].id}", "dim"), soft_wrap=True)
+        say(f"perhaps more: --after {found[-1].id}", "dim")
 
 
 @reasonlets.command()
@@ -130,7 +129,7 @@ def approve(identifier: Identifier, db: Db, scope: Scope) -> None:
     """Let a procedure be recalled, from the next question on."""
     with open_procedures(db) as memory:
         memory.approve(scope, identifier)
-    output.print(Text(f"{identifier} approved"), soft_wrap=True)
+    say(f"{identifier} approved")
 
 
 @reasonlets.command()
@@ -138,7 +137,7 @@ def reject(identifier: Identifier, db: Db, scope: Scope) -> None:
     """Delete a procedure that waits for review, with its runs and their feedback."""
     with open_procedures(db) as memory:
         memory.reject(scope, identifier)
-    output.print(Text(f"{identifier} rejected and deleted"), soft_wrap=True)
+    say(f"{identifier} rejected and deleted")
 
 
 @reasonlets.command()
@@ -157,14 +156,11 @@ def stats(
         return
     every = counted(found.active + found.pending, "procedure", "procedures")
     families = counted(found.families, "family", "families")
-    output.print(
-        Text(
-            f"{every} in {families}: {found.active:,} active, {found.pending:,} waiting for review\n"
-            f"{counted(found.runs, 'run', 'runs')}, {found.successes:,} of them worked; "
-            f"{found.judged_runs:,} judged, {found.judged_successes:,} of those worked\n"
-            f"{found.stored_runs:,} still stored one by one"
-        ),
-        soft_wrap=True,
+    say(
+        f"{every} in {families}: {found.active:,} active, {found.pending:,} waiting for review\n"
+        f"{counted(found.runs, 'run', 'runs')}, {found.successes:,} of them worked; "
+        f"{found.judged_runs:,} judged, {found.judged_successes:,} of those worked\n"
+        f"{found.stored_runs:,} still stored one by one"
     )
 
 
@@ -177,7 +173,7 @@ def export(
     with open_procedures(db) as memory, errors.status("writing"):
         count = memory.export(out)
     written = counted(count, "procedure", "procedures")
-    errors.print(Text(f"{written} written to {out}"), soft_wrap=True)
+    say(f"{written} written to {out}", to=errors)
 
 
 @reasonlets.command(name="import")
@@ -193,7 +189,7 @@ def import_(
     with open_procedures(db, create=True) as memory, errors.status("reading and writing"):
         count = memory.import_(source)
     written = counted(count, "procedure", "procedures")
-    output.print(Text(f"{written} written to {db}"), soft_wrap=True)
+    say(f"{written} written to {db}")
 
 
 def _version(made: Reasonlet) -> dict[str, object]:

@@ -14,7 +14,7 @@ from attrs import asdict
 from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import counted, visible
+from rankblend.cli.console import counted, plain_table, visible
 from rankblend.cli.options import embedder_for, require_file
 from rankblend.embedders import Embedder
 from rankblend.errors import InvalidArgumentError
@@ -127,7 +127,9 @@ def _never(texts: Sequence[str], /) -> list[list[float]]:
 
 def match_table(matches: Sequence[ReasonletMatch]) -> Table:
     """Recalled procedures, best first, each with the id that other commands take below its name."""
-    table = _table(("#", "total", "similarity", "success rate", "freshness", "runs", "judged"))
+    table = plain_table(
+        right=("#", "total", "similarity", "success rate", "freshness", "runs", "judged")
+    )
     table.add_column("procedure", ratio=1, overflow="ellipsis")
     for rank, match in enumerate(matches, start=1):
         score, evidence = match.score, match.evidence
@@ -146,7 +148,7 @@ def match_table(matches: Sequence[ReasonletMatch]) -> Table:
 
 def waiting_table(found: Sequence[Reasonlet]) -> Table:
     """Procedures that wait for review."""
-    table = _table(("created", "steps", "runs", "worked"))
+    table = plain_table(right=("created", "steps", "runs", "worked"))
     table.add_column("procedure", ratio=1, overflow="ellipsis")
     for made in found:
         table.add_row(
@@ -158,7 +160,7 @@ def waiting_table(found: Sequence[Reasonlet]) -> Table:
 
 def lineage_table(versions: Sequence[Reasonlet], shown: str) -> Table:
     """All versions of a procedure, with the one that is shown marked."""
-    table = _table(("version", "of", "runs", "worked", "judged"))
+    table = plain_table(right=("version", "of", "runs", "worked", "judged"))
     table.add_column("last run")
     table.add_column("status")
     table.add_column("id", no_wrap=True)
@@ -175,7 +177,7 @@ def lineage_table(versions: Sequence[Reasonlet], shown: str) -> Table:
 
 def steps_table(graph: Graph) -> Table:
     """The steps in the order written, each with those it leads to."""
-    table = _table(("step",))
+    table = plain_table(right=("step",))
     for column in ("type", "tool", "name", "then"):
         table.add_column(column, overflow="fold")
     numbers = {node.id: str(number) for number, node in enumerate(graph.nodes, start=1)}
@@ -238,13 +240,6 @@ def _plain_metrics(metrics: Metrics) -> dict[str, Any]:
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in asdict(metrics).items()
     }
-
-
-def _table(numbers: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in numbers:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
 
 
 def _named(made: Reasonlet) -> Text:

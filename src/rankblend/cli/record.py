@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from rankblend.cli.console import counted, errors, output, print_json, progress
+from rankblend.cli.console import counted, errors, output, print_json, progress, say
 from rankblend.cli.options import NEW_FOLDER, AsJson, EmbedderChoice, embedder_for, number
 from rankblend.experiment.datasets import LOADERS, Dataset, load_dataset
 from rankblend.experiment.evaluate import remember_dataset
@@ -45,13 +45,11 @@ def record(
     errors.print(Text(f"{loaded.name}: licence {loaded.licence}", "dim"))
     chosen = embedder_for(embedder, None)
     if chosen is None and embedder == "auto":
-        errors.print(
-            Text(
-                "wordllama is not installed, so every similarity will be absent; install "
-                "rankblend[wordllama] or name an embedder (--embedder none if it is meant)",
-                "yellow",
-            ),
-            soft_wrap=True,
+        say(
+            "wordllama is not installed, so every similarity will be absent; install "
+            "rankblend[wordllama] or name an embedder (--embedder none if it is meant)",
+            "yellow",
+            to=errors,
         )
     now = _latest(loaded)
     with (
@@ -68,12 +66,9 @@ def record(
     if as_json:
         print_json({**recording.manifest.plain(), "query_hash": recording.query_hash})
         return
-    output.print(
-        Text(
-            f"{counted(len(recording), 'query', 'queries')} over "
-            f"{counted(recording.manifest.memories, 'memory', 'memories')} recorded in {out}"
-        ),
-        soft_wrap=True,
+    say(
+        f"{counted(len(recording), 'query', 'queries')} over "
+        f"{counted(recording.manifest.memories, 'memory', 'memories')} recorded in {out}"
     )
     for reason, count in recording.manifest.excluded.items():
         if count:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.console import errors, output, print_json, say
 from rankblend.cli.options import AsJson, Measure, number
 from rankblend.cli.replaying import contrast_table, ledger_says, replaying
 from rankblend.experiment.inference import Tried
@@ -79,8 +79,8 @@ def release(
         output.print(Text(f"adds {found.evidence.overhead:.1%} to a recall", "dim"))
         style = "green" if found.admitted else "yellow"
         said = "admits it" if found.admitted else "does not admit it"
-        output.print(Text(f"evidence {identifier} in {ledger} {said}", style), soft_wrap=True)
+        say(f"evidence {identifier} in {ledger} {said}", style)
     if not found.admitted:
         for refusal in found.refusals:
-            errors.print(Text(f"refused: {refusal}", "yellow"), soft_wrap=True)
+            say(f"refused: {refusal}", "yellow", to=errors)
         raise typer.Exit(EXIT_REFUSED)

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import errors, output, print_json
+from rankblend.cli.console import errors, output, plain_table, print_json, say
 from rankblend.cli.options import OUTPUT, AsJson, Jobs, Measures, Profiles, RecordingFile, Reranked
 from rankblend.cli.replaying import USUAL_MEASURES, print_notes, replay_profiles
 from rankblend.experiment.recording import Recording
@@ -44,11 +43,7 @@ def replay(
     if as_json:
         print_json(_plain(results))
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("profile")
-    table.add_column("hash")
-    for name in results.values:
-        table.add_column(name, justify="right")
+    table = plain_table("profile", "hash", right=tuple(results.values))
     means = {name: results.mean(name) for name in results.values}
     for row, arm in enumerate(results.arms):
         if results.ran(arm):
@@ -57,7 +52,7 @@ def replay(
     output.print(table)
     print_notes(results)
     for arm, why in results.not_run.items():
-        errors.print(Text(f"{arm} not run: {why}", "yellow"), soft_wrap=True)
+        say(f"{arm} not run: {why}", "yellow", to=errors)
     judged = int(results.judged.sum())
     output.print(
         Text(f"{judged:,} judged queries, {results.judged.size - judged:,} excluded", "dim")

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import errors, progress
+from rankblend.cli.console import errors, plain_table, progress, say
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.inference import Comparison, Contrast, Tried
 from rankblend.experiment.ledger import Ledger
@@ -74,10 +74,8 @@ def contrast_table(comparison: Comparison) -> RenderableType:
 
 
 def _table(contrasts: list[Contrast], confidence: float) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("arm")
-    for column in ("value", "difference", f"{confidence:.0%} interval", "p", "w/t/l"):
-        table.add_column(column, justify="right", no_wrap=True)
+    numbers = ("value", "difference", f"{confidence:.0%} interval", "p", "w/t/l")
+    table = plain_table("arm", right=numbers)
     for c in contrasts:
         if c.not_run is not None:
             table.add_row(Text(c.arm), Text("not run"), "", Text(c.not_run, "yellow"), "", "")
@@ -144,4 +142,4 @@ def print_notes(results: Results) -> None:
     """What is remarkable about the arms that ran, on standard error."""
     for arm, remarks in results.manifest.get("notes", {}).items():
         for remark in remarks:
-            errors.print(Text(f"{arm}: {remark}", "yellow"), soft_wrap=True)
+            say(f"{arm}: {remark}", "yellow", to=errors)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from rankblend.cli.console import visible
+from rankblend.cli.console import plain_table, visible
 from rankblend.recall import Match, Recall
 from rankblend.relevance import node_inputs
 
@@ -59,7 +58,7 @@ def recall_table(result: Recall, *, columns: int = 120) -> RenderableType:
             break
     hidden = names[len(shown) :]
 
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = plain_table(expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
     if blended:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from rankblend.cli.console import counted, errors, output, progress
+from rankblend.cli.console import counted, errors, output, progress, say
 from rankblend.cli.options import OUTPUT, Db, EmbedderChoice, NewDb, embedder_for, require_file
 from rankblend.cli.reasonlets_shown import open_procedures
 from rankblend.embedders import Embedder
@@ -65,7 +64,7 @@ def ingest(
     if batch.procedures:
         written += f" and {counted(len(batch.procedures), 'procedure', 'procedures')}"
     missing = ", without vectors" if chosen is None and not batch.brings_vectors else ""
-    output.print(Text(f"{written} written to {db} ({total:,} in all{missing})"), soft_wrap=True)
+    say(f"{written} written to {db} ({total:,} in all{missing})")
 
 
 def export(
@@ -75,7 +74,7 @@ def export(
     require_file(db)
     with Memory.open(db) as memory:
         count = memory.export(out)
-    errors.print(Text(f"{counted(count, 'line', 'lines')} written to {out}"), soft_wrap=True)
+    say(f"{counted(count, 'line', 'lines')} written to {out}", to=errors)
 
 
 def reembed(db: Db, embedder: EmbedderChoice) -> None:
