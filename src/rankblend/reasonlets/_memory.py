@@ -59,211 +59,11 @@ from rankblend.stores.procedures import (
     named_after,
 )
 
-
-def _place(scope: object, **ids: object) -> Scope:
-    """The scope of a call, whose only other arguments are ids; see `_read`."""
-    checks = Checks()
-    for name, value in ids.items():
-        checks.id(name, value)
-    return _read(checks, scope)
-
-
-def _read(checks: Checks, scope: object) -> Scope:
-    """The scope of a call whose other arguments have been checked.
-
-    Raises:
-        ReasonletValidationError: Everything that is wrong with all of them.
-    """
-    read = checks.scope("scope", scope)
-    checks.raise_if_any()
-    assert read is not None
-    return read
-
-
 T = TypeVar("T")
 ScopeLike = Scope | str
 
 
-class KeptReasonlets:
-    """The half of `ReasonletMemory` that needs its store and its clock only."""
-
-    def __init__(self, store: ReasonletStore, clock: Callable[[], datetime]) -> None:
-        self.store = store
-        self._clock = clock
-
-    async def list_pending(
-        self, scope: ScopeLike, limit: int = 20, *, after: str | None = None
-    ) -> list[Reasonlet]:
-        """Procedures that wait for review, by id, each with its own track record.
-
-        Args:
-            scope: Exactly this scope.
-            limit: 1 to 100.
-            after: The last id of the page before.
-        """
-        checks = Checks()
-        LIMITS["page"].hold(checks, "limit", limit)
-        checks.id("after", after, optional=True)
-        where = _read(checks, scope)
-        return list(await stored(self.store.pending(where, int(limit), after)))
-
-    async def approve(self, scope: ScopeLike, id: str) -> None:
-        """Make a procedure recallable from the next query on; an active one stays as it is.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-        """
-        await stored(self.store.approve(_place(scope, id=id), id))
-
-    async def reject(self, scope: ScopeLike, id: str) -> None:
-        """Delete a procedure that waits for review, with its runs and their feedback.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-            ReasonletConflictError: It is active, or has versions below it.
-        """
-        await stored(self.store.reject(_place(scope, id=id), id))
-
-    async def get(self, scope: ScopeLike, id: str) -> Reasonlet:
-        """One procedure of a scope, whatever its status.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-        """
-        where = _place(scope, id=id)
-        (found,) = await stored(self.store.get([id]))
-        if found is None or found.scope != where:
-            raise ReasonletNotFoundError("reasonlet")
-        return found
-
-    async def lineage(self, scope: ScopeLike, id: str) -> list[Reasonlet]:
-        """All versions of the procedure a version belongs to, by version number.
-
-        Raises:
-            ReasonletNotFoundError: It is not in the scope.
-        """
-        return list(await stored(self.store.family(_place(scope, id=id), id)))
-
-    async def statistics(self, scope: ScopeLike | None = None) -> ReasonletStatistics:
-        """Counts over exactly this scope; None: over the whole store."""
-        where = None if scope is None else _place(scope)
-        return await stored(self.store.statistics(where))
-
-    async def prune(
-        self,
-        *,
-        scope: ScopeLike | None = None,
-        older_than: timedelta | float | None = None,
-        keep: int | None = None,
-    ) -> int:
-        """Drop runs by age, by number, or by both; they stay in all counters.
-
-        Args:
-            scope: Exactly this scope; None: all.
-            older_than: Runs before now minus this (a duration, or seconds) go.
-            keep: How many of each procedure's newest runs stay, ≥ 0.
-
-        Returns:
-            How many runs went.
-        """
-        checks = Checks()
-        if older_than is None and keep is None:
-            checks.add("older_than, keep", "expected at least one of them")
-        age = checks.duration("older_than", older_than, optional=True)
-        LIMITS["keep"].hold(checks, "keep", keep, optional=True)
-        if scope is None:
-            checks.raise_if_any()
-        where = None if scope is None else _read(checks, scope)
-        before = None if age is None else self._now() - age.total_seconds()
-        return await stored(
-            self.store.prune(where, before=before, keep=None if keep is None else int(keep))
-        )
-
-    async def erase_subject(
-        self, scope: ScopeLike, subject_id: str, *, purge: bool = False
-    ) -> Erased:
-        """Erase a person from a scope: their procedures, and their runs of others' procedures.
-
-        Doing it again finds nothing. Runs that were pruned before are anonymous counts.
-
-        Args:
-            scope: Exactly this scope.
-            subject_id: As in the provenance.
-            purge: Also clean what the file has freed; takes as long as rewriting it.
-        """
-        checks = Checks()
-        checks.text("subject_id", subject_id, limit=MAX_REFERENCE)
-        checks.flag("purge", purge)
-        where = _read(checks, scope)
-        return await stored(self.store.erase_subject(where, subject_id, purge=purge))
-
-    async def rebuild_judged_counters(self) -> int:
-        """Count judged runs anew from the runs still stored; returns how many procedures differed.
-
-        Runs that were pruned then count as the agent's word only.
-        """
-        return await stored(self.store.rebuild_judged_counters())
-
-    async def export(self, path: str | os.PathLike[str]) -> int:
-        """Write everything as JSON lines; returns how many procedures.
-
-        The file appears under its name only when it is complete.
-        """
-        entries = await stored(self.store.dump())
-        return await asyncio.to_thread(write_entries, path, entries)
-
-    async def import_(self, path: str | os.PathLike[str]) -> int:
-        """Add what `export` wrote, in one transaction; returns how many procedures.
-
-        Raises:
-            ReasonletValidationError: Every problem with the number of its line; nothing is stored.
-            ReasonletConflictError: Some of it is stored already; nothing is stored.
-        """
-        entries = await asyncio.to_thread(read_entries, path)
-        await stored(self.store.load(entries))
-        return len(entries)
-
-    async def aclose(self) -> None:
-        """Close the store; closing twice is harmless."""
-        await self.store.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    def _now(self) -> float:
-        checks = Checks()
-        now = checks.clock(self._clock)
-        checks.raise_if_any()
-        return now
-
-
-async def stored(call: Awaitable[T]) -> T:
-    """What a store answers; its errors pass with their code, any other exception means it is down.
-
-    Raises:
-        ReasonletError, ReasonletAdapterError: As raised.
-        ReasonletUnavailableError: It raised something else, of which only the type is told.
-    """
-    try:
-        return await call
-    except (ReasonletError, ReasonletAdapterError):
-        raise
-    except Exception as error:
-        if code_of(error) is not None:
-            raise
-        kind = type(error).__name__
-    raise ReasonletUnavailableError("store", kind)
-
-
-class ReasonletMemory(KeptReasonlets):
+class ReasonletMemory:
     """Procedures that answered questions, ranked by similarity, success rate and freshness.
 
     Every call is a coroutine; `SyncReasonletMemory` has the same calls without. Errors carry a
@@ -306,7 +106,8 @@ class ReasonletMemory(KeptReasonlets):
             if part is not None:
                 checks.callable(name, part)
         checks.raise_if_any()
-        super().__init__(store, clock or system_clock)
+        self.store = store
+        self._clock = clock or system_clock
         self.options = options
         self._advice = Advice(embedder, guard, extractor, evaluator, options)
 
@@ -473,11 +274,204 @@ class ReasonletMemory(KeptReasonlets):
         where = _read(checks, scope)
         await stored(self.store.feedback(where, execution, feedback))
 
+    async def list_pending(
+        self, scope: ScopeLike, limit: int = 20, *, after: str | None = None
+    ) -> list[Reasonlet]:
+        """Procedures that wait for review, by id, each with its own track record.
+
+        Args:
+            scope: Exactly this scope.
+            limit: 1 to 100.
+            after: The last id of the page before.
+        """
+        checks = Checks()
+        LIMITS["page"].hold(checks, "limit", limit)
+        checks.id("after", after, optional=True)
+        where = _read(checks, scope)
+        return list(await stored(self.store.pending(where, int(limit), after)))
+
+    async def approve(self, scope: ScopeLike, id: str) -> None:
+        """Make a procedure recallable from the next query on; an active one stays as it is.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+        """
+        await stored(self.store.approve(_place(scope, id=id), id))
+
+    async def reject(self, scope: ScopeLike, id: str) -> None:
+        """Delete a procedure that waits for review, with its runs and their feedback.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+            ReasonletConflictError: It is active, or has versions below it.
+        """
+        await stored(self.store.reject(_place(scope, id=id), id))
+
+    async def get(self, scope: ScopeLike, id: str) -> Reasonlet:
+        """One procedure of a scope, whatever its status.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+        """
+        where = _place(scope, id=id)
+        (found,) = await stored(self.store.get([id]))
+        if found is None or found.scope != where:
+            raise ReasonletNotFoundError("reasonlet")
+        return found
+
+    async def lineage(self, scope: ScopeLike, id: str) -> list[Reasonlet]:
+        """All versions of the procedure a version belongs to, by version number.
+
+        Raises:
+            ReasonletNotFoundError: It is not in the scope.
+        """
+        return list(await stored(self.store.family(_place(scope, id=id), id)))
+
+    async def statistics(self, scope: ScopeLike | None = None) -> ReasonletStatistics:
+        """Counts over exactly this scope; None: over the whole store."""
+        where = None if scope is None else _place(scope)
+        return await stored(self.store.statistics(where))
+
+    async def prune(
+        self,
+        *,
+        scope: ScopeLike | None = None,
+        older_than: timedelta | float | None = None,
+        keep: int | None = None,
+    ) -> int:
+        """Drop runs by age, by number, or by both; they stay in all counters.
+
+        Args:
+            scope: Exactly this scope; None: all.
+            older_than: Runs before now minus this (a duration, or seconds) go.
+            keep: How many of each procedure's newest runs stay, ≥ 0.
+
+        Returns:
+            How many runs went.
+        """
+        checks = Checks()
+        if older_than is None and keep is None:
+            checks.add("older_than, keep", "expected at least one of them")
+        age = checks.duration("older_than", older_than, optional=True)
+        LIMITS["keep"].hold(checks, "keep", keep, optional=True)
+        if scope is None:
+            checks.raise_if_any()
+        where = None if scope is None else _read(checks, scope)
+        before = None if age is None else self._now() - age.total_seconds()
+        return await stored(
+            self.store.prune(where, before=before, keep=None if keep is None else int(keep))
+        )
+
+    async def erase_subject(
+        self, scope: ScopeLike, subject_id: str, *, purge: bool = False
+    ) -> Erased:
+        """Erase a person from a scope: their procedures, and their runs of others' procedures.
+
+        Doing it again finds nothing. Runs that were pruned before are anonymous counts.
+
+        Args:
+            scope: Exactly this scope.
+            subject_id: As in the provenance.
+            purge: Also clean what the file has freed; takes as long as rewriting it.
+        """
+        checks = Checks()
+        checks.text("subject_id", subject_id, limit=MAX_REFERENCE)
+        checks.flag("purge", purge)
+        where = _read(checks, scope)
+        return await stored(self.store.erase_subject(where, subject_id, purge=purge))
+
+    async def rebuild_judged_counters(self) -> int:
+        """Count judged runs anew from the runs still stored; returns how many procedures differed.
+
+        Runs that were pruned then count as the agent's word only.
+        """
+        return await stored(self.store.rebuild_judged_counters())
+
+    async def export(self, path: str | os.PathLike[str]) -> int:
+        """Write everything as JSON lines; returns how many procedures.
+
+        The file appears under its name only when it is complete.
+        """
+        entries = await stored(self.store.dump())
+        return await asyncio.to_thread(write_entries, path, entries)
+
+    async def import_(self, path: str | os.PathLike[str]) -> int:
+        """Add what `export` wrote, in one transaction; returns how many procedures.
+
+        Raises:
+            ReasonletValidationError: Every problem with the number of its line; nothing is stored.
+            ReasonletConflictError: Some of it is stored already; nothing is stored.
+        """
+        entries = await asyncio.to_thread(read_entries, path)
+        await stored(self.store.load(entries))
+        return len(entries)
+
+    async def aclose(self) -> None:
+        """Close the store; closing twice is harmless."""
+        await self.store.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _now(self) -> float:
+        checks = Checks()
+        now = checks.clock(self._clock)
+        checks.raise_if_any()
+        return now
+
     async def _dimension(self) -> int | None:
         return await stored(self.store.dimension())
 
     def _identity(self, vector: NDArray[np.float32]) -> str:
         return identity(self._advice.embedder, dimension=len(vector))
+
+
+async def stored(call: Awaitable[T]) -> T:
+    """What a store answers; its errors pass with their code, any other exception means it is down.
+
+    Raises:
+        ReasonletError, ReasonletAdapterError: As raised.
+        ReasonletUnavailableError: It raised something else, of which only the type is told.
+    """
+    try:
+        return await call
+    except (ReasonletError, ReasonletAdapterError):
+        raise
+    except Exception as error:
+        if code_of(error) is not None:
+            raise
+        kind = type(error).__name__
+    raise ReasonletUnavailableError("store", kind)
+
+
+def _place(scope: object, **ids: object) -> Scope:
+    """The scope of a call, whose only other arguments are ids; see `_read`."""
+    checks = Checks()
+    for name, value in ids.items():
+        checks.id(name, value)
+    return _read(checks, scope)
+
+
+def _read(checks: Checks, scope: object) -> Scope:
+    """The scope of a call whose other arguments have been checked.
+
+    Raises:
+        ReasonletValidationError: Everything that is wrong with all of them.
+    """
+    every = Checks()
+    read = every.scope("scope", scope)
+    every.extend("", checks.lines)
+    every.raise_if_any()
+    assert read is not None
+    return read
 
 
 async def _defined(candidate: Candidate) -> Reasonlet:

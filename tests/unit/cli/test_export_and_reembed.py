@@ -14,6 +14,16 @@ from typing import Any
 
 import pytest
 
+from rankblend.reasonlets import (
+    Capture,
+    Graph,
+    Node,
+    Outcome,
+    Provenance,
+    ReasonletMemory,
+    SqliteReasonletStore,
+    SyncReasonletMemory,
+)
 from rankblend.recall import Memory
 
 SCOPE = "tenant:acme"
@@ -169,3 +179,28 @@ def test_reembed_when_the_embedder_cannot_be_used_then_nothing_changes(
     assert said in done.err
     with Memory.open(notes) as memory:
         assert len(memory) == 3
+
+
+def test_reembed_when_the_file_holds_procedures_too_then_all_of_it_is_moved_and_embedded_anew(
+    rankblend: Any, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    fill(first)
+    with SyncReasonletMemory(
+        ReasonletMemory(lambda texts: [[1.0, 2.0]] * len(texts), SqliteReasonletStore.open(first))
+    ) as procedures:
+        graph, agent = Graph([Node("look", "tool")]), Provenance("agent")
+        procedures.remember(Capture(SCOPE, "When is tea?", graph, Outcome(True), agent))
+    done = rankblend("reembed", "--db", first, "--embedder", "wordllama")
+    assert (done.code, done.out) == (0, "1 memory and 1 procedure embedded anew\n")
+    assert rankblend("export", "--db", first, "--out", tmp_path / "all.jsonl").code == 0
+    done = rankblend("ingest", tmp_path / "all.jsonl", "--db", second)
+    assert done.out.startswith("2 memories and 1 link and 1 procedure written")
+    for db in (first, second):
+        asked = ("When is tea?", "--db", db, "--scope", SCOPE)
+        done = rankblend("reasonlets", "recall", *asked, "--json")
+        (match,) = json.loads(done.out)
+        assert match["score"]["similarity"] == pytest.approx(1.0)
+        done = rankblend("reasonlets", "recall", *asked, "--embedder", "wordllama:64")
+        assert done.code == 2
+        assert "length" in done.errors[0]

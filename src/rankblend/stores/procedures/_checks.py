@@ -11,7 +11,7 @@ from rankblend.checks import At, Problems
 from rankblend.errors import InvalidArgumentError, InvalidScopeError, ReasonletValidationError
 from rankblend.kernels.text import is_blank
 from rankblend.relevance import Scope
-from rankblend.values import real_number, type_name
+from rankblend.values import is_number, real_number, type_name
 
 # In characters.
 MAX_SCOPE_PART = 200
@@ -30,7 +30,7 @@ class Checks(Problems):
     """The problems of procedures; what they raise is a `ReasonletValidationError`."""
 
     def __init__(self) -> None:
-        super().__init__(ReasonletValidationError, show=type_name)
+        super().__init__(ReasonletValidationError, show=_outside)
 
     def scope(self, at: At, value: object) -> Scope | None:
         """A scope whose parts are not too long, or its text; None when it is neither."""
@@ -77,6 +77,13 @@ class Checks(Problems):
             self.add(at, str(error).removeprefix("canonical JSON: "))
         except RecursionError:
             self.add(at, "nested too deep")
+
+
+def _outside(value: object) -> str:
+    """A refused value, of which nothing may be repeated."""
+    if is_number(value):
+        return "one outside"
+    return "NaN or infinity" if isinstance(value, float) else type_name(value)
 
 
 class Checked:
