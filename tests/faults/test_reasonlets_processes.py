@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from processes import read_only
 
 import rankblend
 from rankblend.reasonlets import SqliteReasonletStore
 from rankblend.stores.procedures import Entry
 
+OLD = Path(__file__).resolve().parents[1] / "fixtures" / "0.1.0"
 SOURCES = Path(rankblend.__file__).resolve().parents[1]
 PROCESSES, TASKS, ROUNDS = 4, 8, 5
 
@@ -150,3 +153,41 @@ def test_process_when_killed_then_what_it_acknowledged_is_there_and_counters_agr
     assert numbers == list(range(len(numbers)))
     out, errors = worker(path, parent, 1, 2, 1).communicate(timeout=120)  # and on it goes
     assert len(out.splitlines()) == 6, errors
+
+
+READER = """
+import sys
+from rankblend.reasonlets import *
+
+store = SqliteReasonletStore.open(sys.argv[1])
+with SyncReasonletMemory(ReasonletMemory(lambda texts: [[1.0] * 16] * len(texts), store)) as memory:
+    found = memory.statistics()
+    print(found.active + found.pending, found.stored_runs)
+    try:
+        memory.prune(keep=0)
+    except ReasonletUnavailableError as error:
+        print(error.detail)
+    print(memory.statistics() == found)
+"""
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "now"])
+def test_file_when_it_cannot_be_written_then_procedures_are_read_and_writes_are_refused(
+    tmp_path: Path, version: str
+) -> None:
+    """A file of an earlier version is read, too: it is brought up to date in memory only."""
+    path = tmp_path / "locked" / "r.db"
+    path.parent.mkdir()
+    path.write_bytes(gzip.decompress((OLD / "memory.db.gz").read_bytes()))
+    if version == "now":
+        entries(path)
+    before = {each.name: each.read_bytes() for each in path.parent.iterdir()}
+    done = subprocess.run(
+        [*read_only(path.parent), sys.executable, "-c", READER, str(path)],
+        capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+    )  # fmt: skip
+    kept = (OLD / "procedures.jsonl").read_text("utf-8")
+    counts = " ".join(str(kept.count(f'"type": "{kind}"')) for kind in ("reasonlet", "run"))
+    assert done.stdout.splitlines() == [counts, "CatalogReadOnlyError", "True"], done.stderr
+    assert {each.name: each.read_bytes() for each in path.parent.iterdir()} == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -281,3 +282,20 @@ def test_erasure_when_a_person_goes_then_no_byte_of_theirs_is_left_in_a_shared_f
     assert not [id_ for id_ in ids if id_.encode() in left]
     assert np.array(unit, "<f4").tobytes() not in left
     assert b"How else 7?" in left
+
+
+def test_erasure_when_somebody_reads_then_what_was_erased_is_told_and_what_still_waits_apart(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.db"
+    store = SqliteReasonletStore.open(path, busy_timeout=0.1)
+    other = SqliteReasonletStore.open(path)
+    with SyncReasonletMemory(ReasonletMemory(small, store, clock=lambda: NOW)) as procedures:
+        learn(procedures, "How?", provenance=Provenance("agent", subject_id="ana"))
+        with other._database.read() as connection:
+            connection.execute("SELECT count(*) FROM runs").fetchone()
+            erased = procedures.erase_subject(SCOPE, "ana", purge=True)
+        assert (erased.reasonlets, erased.executions, erased.waiting) == (1, 1, True)
+        erased = procedures.erase_subject(SCOPE, "ana", purge=True)
+        assert (erased.reasonlets, erased.executions, erased.waiting) == (0, 0, False)
+    asyncio.run(other.aclose())
