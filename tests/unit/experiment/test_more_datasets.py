@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import zipfile
@@ -112,6 +113,47 @@ def test_malformed_lines_are_all_told(read, content, told, tmp_path):
     with pytest.raises(InvalidArgumentError) as caught:
         read(path)
     assert all(part in str(caught.value) for part in told)
+
+
+SAVED = {
+    "plain": "{0}\n{1}\n", "windows": "{0}\r\n{1}\r\n", "marked": "\ufeff{0}\n{1}\n",
+    "both": "\ufeff{0}\r\n\r\n{1}", "commented": "# from a run\n{0}\n#q2 0 b 1\n{1}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("saved", SAVED)
+def test_trec_files_when_saved_in_any_usual_way_then_they_say_the_same(tmp_path, saved, packed):
+    def write(name, *lines):
+        content = SAVED[saved].format(*lines).encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if packed else content)
+        return tmp_path / name
+
+    assert read_qrels(write("qrels", "q1 0 a 2", "q1 0 b\u00a0c -1")) == {
+        "q1": {"a": 2, "b\u00a0c": -1}
+    }
+    run = write("run", "q1 Q0 a 1 1.5e0 mine and more", "q1 Q0 b\u2028c 2 +.5 mine")
+    assert read_run(run) == {"q1": {"a": 1.5, "b\u2028c": 0.5}}
+
+
+@pytest.mark.parametrize(
+    "number", ["1_0", "\u0661", "\uff11", "0x1", "1e", "--1", "inf", "nan", "1.0.0", "one"]
+)
+def test_trec_files_when_a_number_is_one_to_python_only_then_it_is_refused(tmp_path, number):
+    path = tmp_path / "file"
+    path.write_text(f"q 0 a {number}\n", encoding="utf-8")
+    with pytest.raises(InvalidArgumentError, match="line 1: the number in it is not one"):
+        read_qrels(path)
+    path.write_text(f"q Q0 a 1 {number} mine\n", encoding="utf-8")
+    with pytest.raises(InvalidArgumentError, match="line 1: the number in it is not one"):
+        read_run(path)
+
+
+def test_run_file_when_ids_hold_other_white_space_then_they_come_back(tmp_path):
+    write_run(tmp_path / "run", {"q\u00a01": ["a\u2003b", "c#"]})
+    assert list(read_run(tmp_path / "run")["q\u00a01"]) == ["a\u2003b", "c#"]
+    with pytest.raises(InvalidArgumentError, match="comment"):
+        write_run(tmp_path / "run", {"#1": ["a"]})
 
 
 def _own(folder, memories, queries, links=None):

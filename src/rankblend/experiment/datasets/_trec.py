@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -12,6 +13,10 @@ from rankblend.errors import InvalidArgumentError
 from rankblend.files import text_lines, write_whole
 
 _SHOWN = 10
+_OF_A_RUN = 6  # columns
+# A number as C reads one; Python would take 1_0 for 10, and digits of other scripts.
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _Value = TypeVar("_Value", int, float)
 
 
@@ -19,6 +24,7 @@ def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
     """Read ``query 0 document gain`` lines.
 
     Gains below zero are kept as they are: ir-measures counts them as judged and not relevant.
+    Lines that begin with ``#`` are comments.
 
     Returns:
         Query → document → gain.
@@ -33,7 +39,8 @@ def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
 def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
     """Read ``query Q0 document rank score name`` lines.
 
-    The score decides, as in trec_eval; the rank column is not read.
+    The score decides, as in trec_eval; the rank column is not read, nor is anything after the name.
+    Lines that begin with ``#`` are comments.
 
     Returns:
         Query → document → score, finite.
@@ -43,7 +50,7 @@ def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
             of them, with their numbers.
     """
     form = "query Q0 document rank score name"
-    return _read(path, form, 6, lambda parts: (parts[0], parts[2], _score(parts)))
+    return _read(path, form, _OF_A_RUN, lambda parts: (parts[0], parts[2], _score(parts)))
 
 
 def write_run(
@@ -55,19 +62,20 @@ def write_run(
     sort by score, in single precision and with their own rule for ties, keep this order.
 
     Raises:
-        InvalidArgumentError: An id or the name is empty or holds white space, which the format
-            cannot express.
+        InvalidArgumentError: An id or the name is empty or holds white space of ASCII, or a query
+            begins with ``#``, which the format cannot express.
     """
     bad = [
         word
         for query, documents in rankings.items()
         for word in (query, name, *documents)
-        if not word or word.split() != [word]
+        if word.encode("utf-8", "surrogatepass").split() != [word.encode("utf-8", "surrogatepass")]
     ]
+    bad += [query for query in rankings if query.startswith("#")]
     if bad:
         raise InvalidArgumentError(
-            f"run file: {len(set(bad))} ids are empty or hold white space, first {bad[0]!r}; "
-            "rename them or export JSON"
+            f"run file: {len(set(bad))} ids are empty, hold white space or make a line a comment, "
+            f"first {bad[0]!r}; rename them or export JSON"
         )
     lines = [
         f"{query} Q0 {document} {rank} {len(documents) - rank + 1} {name}\n"
@@ -78,11 +86,13 @@ def write_run(
 
 
 def _gain(parts: list[str]) -> int:
+    if not _WHOLE.fullmatch(parts[3]):
+        raise ValueError
     return int(parts[3])
 
 
 def _score(parts: list[str]) -> float:
-    score = float(parts[4])
+    score = float(parts[4]) if _REAL.fullmatch(parts[4]) else math.nan
     if not math.isfinite(score):
         raise ValueError
     return score
@@ -97,7 +107,7 @@ def _read(
     table: dict[str, dict[str, _Value]] = {}
     problems = []
     for number, parts in _lines(Path(path)):
-        if len(parts) != columns:
+        if len(parts) != columns and not (columns == _OF_A_RUN and len(parts) > columns):
             problems.append(f"line {number}: expected {form!r}, got {len(parts)} columns")
             continue
         try:
@@ -119,6 +129,8 @@ def _read(
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         for number, line in text_lines(path):
-            yield number, line.split()
+            if not line.startswith("#"):
+                # White space is that of ASCII: a no-break space belongs to an id.
+                yield number, [part.decode() for part in line.encode().split()]
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{path}: cannot be read ({type(error).__name__})") from error
