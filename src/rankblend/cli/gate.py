@@ -9,10 +9,9 @@ from rich.text import Text
 
 from rankblend.cli.console import output, print_json
 from rankblend.cli.options import AsJson, Measures, RecordingFile, Reranked
-from rankblend.cli.replaying import print_notes, replay_profiles
+from rankblend.cli.replaying import print_notes, refusing, replay_profiles
 from rankblend.errors import InvalidArgumentError
-from rankblend.experiment.gate import GateVerdict, judge_gate
-from rankblend.experiment.inference import compare
+from rankblend.experiment.gate import GateVerdict, judge_results
 from rankblend.experiment.recording import Recording
 from rankblend.profiles import load_profile
 
@@ -37,19 +36,21 @@ def gate(
 ) -> None:
     """Pass (exit 0) when every candidate is shown to lose less than [b]--min-effect[/b].
 
-    Not having found a loss is not enough: too few queries keep the gate shut (exit 3).
+    Not having found a loss is not enough: too few queries keep the gate shut (exit 3), and so does
+    a recording without what a profile scores by.
     """
     opened = Recording.open(recording)
     if baseline in candidate:
         raise InvalidArgumentError(f"--candidate: {baseline!r} is the baseline itself")
     names = [baseline, *candidate]
-    results = replay_profiles(
-        opened,
-        {name: load_profile(name) for name in names},
-        measure or ("nDCG@10",),
-        reranked=reranked,
-    )
-    result = judge_gate(compare(results), min_effect=min_effect)
+    with refusing(EXIT_SHUT):
+        results = replay_profiles(
+            opened,
+            {name: load_profile(name) for name in names},
+            measure or ("nDCG@10",),
+            reranked=reranked,
+        )
+    result = judge_results(results, min_effect=min_effect)
     if as_json:
         rows = [{"verdict": row.verdict.value, **row.contrast.plain()} for row in result.rows]
         print_json({"passed": result.passed, "min_effect": min_effect, "arms": rows})

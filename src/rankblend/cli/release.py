@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rankblend.cli.console import errors, output, print_json, say
 from rankblend.cli.options import AsJson, Measure, number
-from rankblend.cli.replaying import contrast_table, ledger_says, replaying
+from rankblend.cli.replaying import contrast_table, ledger_says, refusing, replaying
 from rankblend.experiment.inference import Tried
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.release import measure_release
@@ -57,7 +57,7 @@ def release(
         ledger.mkdir(parents=True, exist_ok=True)
         return ledger_says(results, trials or ledger / "trials.db", "release")
 
-    with replaying(opened) as done:
+    with refusing(EXIT_REFUSED), replaying(opened) as done:
         found = measure_release(
             opened, recipe, measure=measure, policy=policy, valid=timedelta(days=days),
             tried=tried, progress=done,

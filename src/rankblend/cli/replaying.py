@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from rankblend.cli.console import errors, plain_table, progress, say
-from rankblend.errors import InvalidArgumentError
+from rankblend.errors import InvalidArgumentError, RecordingError
 from rankblend.experiment.inference import Comparison, Contrast, Tried
 from rankblend.experiment.ledger import Ledger
 from rankblend.experiment.recording import Recording
@@ -29,6 +30,7 @@ __all__ = [
     "ledger_says",
     "print_notes",
     "read_results",
+    "refusing",
     "replay_profiles",
     "replaying",
 ]
@@ -80,13 +82,12 @@ def _table(contrasts: list[Contrast], confidence: float) -> Table:
         if c.not_run is not None:
             table.add_row(Text(c.arm), Text("not run"), "", Text(c.not_run, "yellow"), "", "")
             continue
-        low, high = (c.interval.low, c.interval.high) if c.interval else (None, None)
-        sure = low is not None and high is not None and (low > 0 or high < 0)
+        sure = c.interval is not None and (c.interval.low > 0 or c.interval.high < 0)
         table.add_row(
             Text(c.arm),
             f"{c.value:.4f}",
             Text(f"{c.difference:+.4f}", "bold" if sure else ""),
-            "" if low is None else f"[{low:+.4f}, {high:+.4f}]",
+            "" if c.interval is None else c.interval.ends,
             p_value(c.p),
             f"{c.wins}/{c.ties}/{c.losses}",
         )
@@ -122,6 +123,17 @@ def replay_profiles(
             reranker=evaluation_reranker(reranked),
             progress=done,
         )
+
+
+@contextmanager
+def refusing(code: int) -> Iterator[None]:
+    """Nothing is let through on a recording that has not what is to be measured: exit, with why."""
+    try:
+        yield
+    except RecordingError as error:
+        for problem in error.problems:
+            say(f"refused: {problem}", "yellow", to=errors)
+        raise typer.Exit(code) from None
 
 
 def evaluation_reranker(wanted: bool) -> RelevanceReranker | None:

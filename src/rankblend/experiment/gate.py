@@ -8,9 +8,10 @@ from enum import StrEnum
 from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.experiment.inference import Comparison, Contrast, Interval
+from rankblend.experiment.inference import Comparison, Contrast, Interval, compare
+from rankblend.experiment.results import Results
 
-__all__ = ["GateResult", "GateRow", "GateVerdict", "judge_gate"]
+__all__ = ["GateResult", "GateRow", "GateVerdict", "judge_gate", "judge_results"]
 
 
 class GateVerdict(StrEnum):
@@ -85,6 +86,26 @@ def judge_gate(comparison: Comparison, *, min_effect: float) -> GateResult:
         _judge(contrast, min_effect, comparison.confidence) for contrast in comparison.contrasts
     )
     return GateResult(rows, min_effect)
+
+
+def judge_results(results: Results, *, min_effect: float) -> GateResult:
+    """Judge every arm of some results against the first, by every measure.
+
+    Where the first did not run, or no other, nothing can be told and the gate stays shut.
+
+    Raises:
+        InvalidArgumentError: As `judge_gate`, or no query has judgments.
+    """
+    baseline, *others = results.arms
+    if results.ran(baseline) and any(map(results.ran, others)):
+        return judge_gate(compare(results), min_effect=min_effect)
+    why = results.not_run.get(baseline)
+    rows = [
+        Contrast(arm, baseline, measure, not_run=results.not_run.get(arm, f"{baseline}: {why}"))
+        for measure in results.values
+        for arm in others
+    ]
+    return GateResult(tuple(_judge(row, min_effect, math.nan) for row in rows), min_effect)
 
 
 def _widened(interval: Interval, confidence: float) -> Interval:

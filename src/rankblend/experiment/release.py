@@ -11,7 +11,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from rankblend import limits
-from rankblend.errors import InvalidArgumentError
+from rankblend.errors import InvalidArgumentError, RecordingError
 from rankblend.experiment.inference import Comparison, Contrast, Tried, compare
 from rankblend.experiment.recording import Recording
 from rankblend.experiment.replay import replay
@@ -101,6 +101,8 @@ def measure_release(
         reranker=RelevanceReranker(StaticAdmission(True)),
         progress=progress,
     )
+    if results.not_run:
+        raise RecordingError(f"{arm}: {why}" for arm, why in results.not_run.items())
     comparison = compare(results, tried=None if tried is None else tried(results), seed=seed)
     families = compare_slices(results, measure=measure, seed=seed)
     whole = comparison.contrasts[0]

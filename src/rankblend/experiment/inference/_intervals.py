@@ -125,6 +125,13 @@ class Interval:
     high: float
     clusters: int
 
+    @property
+    def ends(self) -> str:
+        """Both, to four decimals; or that one unit tells nothing about others."""
+        if self.clusters < 2:
+            return "one unit: nothing can be said"
+        return f"[{self.low:+.4f}, {self.high:+.4f}]"
+
     def __str__(self) -> str:
         return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 

@@ -58,7 +58,8 @@ def demand_of(
 
     Raises:
         RecordingError: A pool deeper than recorded; evidence that a store emits and was not
-            recorded; unknown stores. All of them.
+            recorded; a score that reads nothing any recorded store emits, which could only be
+            measured as 0; unknown stores. All of them.
     """
     known = {store.name for store in manifest.stores}
     problems = [
@@ -69,6 +70,12 @@ def demand_of(
         problems.append(
             f"profile {profile.name!r}: pool.size {profile.pool.size} is deeper than recorded "
             f"({manifest.depth}); record with depth={profile.pool.size}"
+        )
+    if not proposing_stores(profile, manifest.stores):
+        told = sorted({name for store in manifest.stores for name in store.recorded})
+        problems.append(
+            f"profile {profile.name!r}: its score reads nothing that was recorded (recorded: "
+            f"{', '.join(told)})"
         )
     wanted = frozenset(name.rpartition(".")[2] for name in profile.evidence_needed)
     stores = [store for store in manifest.stores if store.name not in without_stores]

@@ -65,7 +65,7 @@ def comparison_section(
             c.baseline,
             c.value,
             c.difference,
-            f"[{c.interval.low:+.4f}, {c.interval.high:+.4f}]" if c.interval else None,
+            c.interval.ends if c.interval else None,
             p_value(c.p),
             c.effect,
             f"{c.wins}/{c.ties}/{c.losses}",
@@ -151,7 +151,7 @@ def slices_section(slices: Sequence[Slice], *, measure: str, title: str = "By fa
             part.units,
             c.value,
             c.difference,
-            f"[{c.interval.low:+.4f}, {c.interval.high:+.4f}]" if c.interval else None,
+            c.interval.ends if c.interval else None,
             p_value(c.p),
         )
         for part in slices
@@ -165,8 +165,7 @@ def slices_section(slices: Sequence[Slice], *, measure: str, title: str = "By fa
 def shapley_section(shapley: Shapley) -> Section:
     """What each signal earns of a measure, as a table and as bars."""
     rows = [
-        (name, i.mean, f"[{i.low:+.4f}, {i.high:+.4f}]")
-        for name, i in zip(shapley.signals, shapley.intervals, strict=True)
+        (name, i.mean, i.ends) for name, i in zip(shapley.signals, shapley.intervals, strict=True)
     ]
     text = (
         f"Each signal's share of {shapley.measure}, averaged over all orders in which signals "

@@ -58,3 +58,8 @@ def test_differences_that_are_none_are_refused(wrong):
 def test_another_number_of_clusters_is_refused():
     with pytest.raises(InvalidArrayError):
         paired_interval(np.zeros(3), ["a", "b"])
+
+
+def test_ends_when_there_is_one_unit_then_words_in_place_of_infinities():
+    assert paired_interval(np.array([0.1, 0.3]), ["a", "a"]).ends == "one unit: nothing can be said"
+    assert paired_interval(np.array([0.25, 0.25])).ends == "[+0.2500, +0.2500]"
