@@ -203,14 +203,16 @@ def _unknown_format(line: Mapping[str, Any]) -> str:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    values: dict[str, Any] = {"scope": str(record.scope), "id": record.id}
-    for each in FIELDS:
-        value = getattr(record, each.name)
-        values[each.argument] = None if value is None else each.kind.plain(value)
+    held = [(each, getattr(record, each.name)) for each in FIELDS]
+    values: dict[str, Any] = {
+        "scope": str(record.scope),
+        "id": record.id,
+        **{each.argument: each.told(each.shown(value)) for each, value in held if each.says(value)},
+    }
     if record.vector is not None:
         raw = np.ascontiguousarray(record.vector, "<f4").tobytes()
         values["vector"] = {"f32": base64.b64encode(raw).decode("ascii")}
-    return {name: value for name, value in values.items() if value is not None}
+    return values
 
 
 def _decoded(item: dict[str, Any]) -> dict[str, Any]:

@@ -13,12 +13,11 @@ from attrs import astuple, field, frozen
 from rankblend.caches import LazyMapping, ReadOnly
 from rankblend.errors import InvalidArgumentError
 from rankblend.profiles import RankingProfile
-from rankblend.recall._arguments import as_datetime
 from rankblend.recall._ask import Failure
 from rankblend.recall._propose import PooledFrom
 from rankblend.recall._rank import Ranking
 from rankblend.relevance import RelevanceSignals, Scope, shown
-from rankblend.stores import Link, Record, StoreQuery
+from rankblend.stores import FIELDS, Link, Record, StoreQuery
 from rankblend.stores.catalog import CatalogView
 
 if TYPE_CHECKING:
@@ -169,37 +168,13 @@ class StoredMemory:
     @classmethod
     def of(cls, record: Record) -> StoredMemory:
         """The public view of a stored record."""
-        created, at = as_datetime(record.created), as_datetime(record.at)
-        assert created is not None
-        assert at is not None
-        return cls(
-            record.id, record.scope, record.text, record.layer, record.slot, created, at,
-            as_datetime(record.used), record.uses, record.salience, record.confidence,
-            record.review, record.maturity, record.certainty, as_datetime(record.expires),
-            record.links, record.metadata,
-        )  # fmt: skip
+        shown = {each.argument: each.shown(getattr(record, each.name)) for each in FIELDS}
+        return cls(record.id, record.scope, **shown)
 
     def plain(self) -> dict[str, object]:
         """JSON-ready values."""
-        when = {
-            name: value.isoformat() if value is not None else None
-            for name, value in (
-                ("created", self.created), ("at", self.at), ("used", self.used),
-                ("expires", self.expires),
-            )
-        }  # fmt: skip
-        return {
-            "id": self.id, "scope": str(self.scope), "text": self.text, "layer": self.layer,
-            "key": self.key, "uses": self.uses, "salience": self.salience,
-            "confidence": self.confidence, "review": self.review, "maturity": self.maturity,
-            "certainty": self.certainty, **when,
-            "links": [
-                {"target": link.target, "kind": link.kind, "weight": link.weight,
-                 "verified": link.verified}
-                for link in self.links
-            ],
-            "metadata": dict(self.metadata),
-        }  # fmt: skip
+        values = {each.argument: each.told(getattr(self, each.argument)) for each in FIELDS}
+        return {"id": self.id, "scope": str(self.scope), **values}
 
 
 @frozen

@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
-from rankblend.times import as_utc_text
+from rankblend.times import as_utc
 from rankblend.values import is_number, is_text
 
 dump_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -60,9 +61,13 @@ class Kind:
             raise ValueError("a value that cannot have been written")
         return values
 
-    def plain(self, value: Any) -> Any:
-        """A value as JSON."""
+    def shown(self, value: Any) -> Any:
+        """A value as who asked for the memory gets it."""
         return value
+
+    def told(self, shown: Any) -> Any:
+        """What `shown` gives as JSON."""
+        return shown
 
 
 @frozen
@@ -94,9 +99,14 @@ class Number(Kind):
 class Time(Number):
     """Seconds since the epoch, UTC."""
 
-    def plain(self, value: Any) -> str:
+    def shown(self, value: Any) -> datetime:
+        """An aware datetime."""
+        moment: datetime = as_utc(value)
+        return moment
+
+    def told(self, shown: Any) -> str:
         """ISO 8601."""
-        text: str = as_utc_text(value)
+        text: str = shown.isoformat()
         return text
 
 
@@ -112,10 +122,6 @@ class Count(Kind):
     def problem(self, value: Any) -> str | None:
         """`Kind.problem`."""
         return None if type(value) is int and 0 <= value < 2**31 else "expected a count ≥ 0"
-
-    def plain(self, value: Any) -> int | None:
-        """`Kind.plain`; no use is not worth a word."""
-        return value or None
 
 
 @frozen
@@ -191,9 +197,9 @@ class Json(Kind):
         """New mappings each time."""
         return [{} if text is None else _checked(read_json(text), dict) for text in values]
 
-    def plain(self, value: Any) -> dict[str, Any] | None:
-        """`Kind.plain`."""
-        return dict(value) or None
+    def told(self, shown: Any) -> Any:
+        """`Kind.told`."""
+        return dict(shown)
 
 
 def read_json(text: str) -> Any:
@@ -265,6 +271,18 @@ class Field:
         self.kind.decode(self._present(values))
         return values
 
+    def shown(self, value: Any) -> Any:
+        """A value as who asked for the memory gets it."""
+        return None if value is None else self.kind.shown(value)
+
+    def told(self, shown: Any) -> Any:
+        """What `shown` gives as JSON."""
+        return None if shown is None else self.kind.told(shown)
+
+    def says(self, value: Any) -> bool:
+        """Whether a value is worth a word: no use, link or metadata is not."""
+        return bool(value) if isinstance(self.kind, Count | Json) else value is not None
+
     def _present(self, values: Sequence[Any]) -> Sequence[Any]:
         return [value for value in values if value is not None] if self.optional else values
 
@@ -289,7 +307,8 @@ def fields_of(attributes: Sequence[Any]) -> tuple[Field, ...]:
     )
 
 
-TIME = Time(-math.inf, math.inf, "expected finite seconds, got {}")
+_YEAR_1 = -62_135_596_800.0  # before it there is no datetime; behind year 9999 it is the last one
+TIME = Time(_YEAR_1, math.inf, "expected finite seconds since year 1, got {}")
 FRACTION = Number(0.0, 1.0, "expected None or a number in [0, 1]")
 COUNT = Count()
 TEXT = Text(blank=True)

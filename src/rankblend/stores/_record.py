@@ -155,9 +155,9 @@ class Links(Json):
         """`Kind.decode`."""
         return [() if text is None else _links(text) for text in values]
 
-    def plain(self, value: Any) -> Any:
-        """`Kind.plain`."""
-        return [asdict(link) for link in value] or None
+    def told(self, shown: Any) -> Any:
+        """`Kind.told`."""
+        return [asdict(link) for link in shown]
 
 
 LINKS = Links()
