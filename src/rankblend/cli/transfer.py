@@ -21,10 +21,13 @@ from rankblend.stores.catalog import Catalog
 __all__ = ["compact", "export", "ingest", "reembed"]
 
 _SHOWN_PROBLEMS = 20
+_STANDARD_INPUT = Path("/dev/stdin")
 
 
 def ingest(
-    source: Annotated[Path, typer.Argument(help="A .jsonl file, or the path of a data set.")],
+    source: Annotated[
+        Path, typer.Argument(help="A .jsonl file, - for standard input, or a data set.")
+    ],
     db: NewDb,
     dataset: Annotated[
         str | None, typer.Option("--dataset", help=f"Read SOURCE as {', '.join(sorted(LOADERS))}.")
@@ -42,10 +45,10 @@ def ingest(
     embedded before anything is written, and then all of it is written at once, or nothing. Ids seen
     before at their scope become new revisions.
     """
-    if not source.exists():
-        raise InvalidArgumentError(f"{source}: no such file")
-    batch = _read(source, dataset, scope)
+    batch = _read(_STANDARD_INPUT if source == Path("-") else source, dataset, scope)
     existed = db.exists()
+    if not (existed or batch.items or batch.edges or batch.procedures):
+        raise InvalidArgumentError(f"{source}: there is nothing in it, so {db} was not made")
     stored = stored_embedder(db)
     restores = batch.embedder is not None and batch.brings_vectors
     if embedder == "auto" and restores and stored in (None, batch.embedder):
@@ -114,6 +117,8 @@ def _read(source: Path, dataset: str | None, scope: str | None) -> Batch:
     Raises:
         InvalidArgumentError: The first problems, and how many more there are.
     """
+    if not source.exists():
+        raise InvalidArgumentError(f"{source}: no such file")
     try:
         if dataset is None:
             return read_batch(source, time.time(), scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -279,3 +280,43 @@ def _read_until(screen: int, enough: Callable[[str], bool]) -> str:
             break
         shown += piece
     return shown.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff", "\ufeff\r\n"])
+def test_ingest_when_there_is_nothing_in_the_file_then_no_database_is_made(
+    rankblend: Any, tmp_path: Path, content: str
+) -> None:
+    source, db = tmp_path / "empty.jsonl", tmp_path / "m.db"
+    source.write_text(content, encoding="utf-8", newline="")
+    done = rankblend("ingest", source, "--db", db, "--embedder", "none")
+    assert done.code == 2
+    assert "there is nothing in it" in done.errors[0]
+    assert not db.exists()
+
+
+def test_ingest_when_the_source_is_a_dash_then_standard_input_is_read(
+    program: Any, tmp_path: Path
+) -> None:
+    db = tmp_path / "m.db"
+    line = '{"text": "one\u2028line", "scope": "tenant:acme", "id": "a"}'
+    given = ["ingest", "-", "--db", db, "--embedder", "none"]
+    done = program(*given, input=f"\ufeff{line}\r\n{line}\r\n")
+    assert (done.code, done.err) == (0, "")
+    done = program(*given, input="not JSON\n")
+    assert done.code == 2
+    assert ":1: expected a JSON object" in done.errors[0]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085"])
+def test_ingest_when_a_text_holds_another_separator_then_it_is_one_line(
+    rankblend: Any, tmp_path: Path, separator: str, packed: bool
+) -> None:
+    source, db = tmp_path / "s.jsonl", tmp_path / "m.db"
+    content = f'{{"text": "a{separator}b", "scope": "tenant:acme", "id": "x"}}\r\n'.encode(
+        "utf-8-sig"
+    )
+    source.write_bytes(gzip.compress(content) if packed else content)
+    assert rankblend("ingest", source, "--db", db, "--embedder", "none").code == 0
+    with Memory.open(db) as memory:
+        assert memory.get("x", scope="tenant:acme").text == f"a{separator}b"
