@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import traceback
 from collections.abc import Callable, Iterator
@@ -532,6 +533,20 @@ def test_remember_when_the_evaluator_is_too_slow_then_it_is_cancelled_and_not_wa
     receipt = remembered({"evaluator": slow, "options": options})
     assert receipt.source is VerdictSource.AGENT
     assert slow.stops == 2  # once by the memory, once by the end of the loop
+
+
+def test_remember_when_nobody_waits_for_a_dependency_then_it_still_runs_to_its_end() -> None:
+    """Also when what is unreachable is collected meanwhile: the loop holds a task only weakly."""
+
+    async def main() -> int:
+        slow = Stubborn()
+        options = ReasonletOptions(evaluation_timeout=timedelta(milliseconds=20))
+        await memory(evaluator=slow, options=options).remember(capture())
+        await slow.told_to_stop.wait()
+        gc.collect()
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(main()) == 2  # this one, and the one that nobody waits for
 
 
 @pytest.mark.parametrize("answer", ["", " \n", "x" * 32_001, f"{SECRET}\ud800", None])

@@ -158,6 +158,11 @@ class Refused:
     detector: str | None = None
 
 
+# The event loop refers to a task weakly: one that nobody waits for any more would be collected before
+# it has ended, in the middle of whatever it does.
+_running: set[asyncio.Future[Any]] = set()
+
+
 async def consult(
     call: Callable[..., Any], *arguments: Any, timeout: timedelta | None = None
 ) -> Said[Any] | Down | Refused:
@@ -173,6 +178,8 @@ async def consult(
         timeout: How long it is waited for; None: no limit.
     """
     task = asyncio.ensure_future(_outcome(call, arguments))
+    _running.add(task)
+    task.add_done_callback(_running.discard)
     seconds = None if timeout is None else timeout.total_seconds()
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
