@@ -19,6 +19,7 @@ from rankblend.errors import InvalidArgumentError, RankblendError
 from rankblend.relevance import Scope
 from rankblend.stores._fields import NAME
 from rankblend.stores._record import FIELDS, Key, Record
+from rankblend.stores._unit_vectors import lengths
 
 MEMORY = tuple(each.name for each in FIELDS if not each.revised)
 REVISED = (*(each.name for each in FIELDS if each.revised), "digest")
@@ -29,7 +30,6 @@ _VALUES = attrgetter(*_FIELD_NAMES)
 _ROW = ("scope", "id", "serial", *MEMORY, *REVISED)
 _BY_PLACE = sorted(FIELDS, key=lambda each: each.revised)  # as in MEMORY, then REVISED
 _VECTOR = np.dtype("<f4")
-_IN_CACHE = 256  # rows
 
 
 def listed(table: str, names: Sequence[str]) -> str:
@@ -194,8 +194,8 @@ def stacked_vectors(
     except (TypeError, ValueError):
         raise InvalidArgumentError("drafts: vector: expected float32 arrays") from None
     matrix = joined.reshape(len(arrays), expected)
-    lengths = _squared_lengths(matrix)
-    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
+    found = lengths(matrix)
+    bad = np.flatnonzero(~(np.isfinite(found) & (found > 0)))
     if len(bad):
         raise InvalidArgumentError(
             f"drafts[{positions[row]}]: vector: expected finite values that are not all zero"
@@ -203,12 +203,3 @@ def stacked_vectors(
         )
     matrix.setflags(write=False)
     return np.array(positions, np.int64), matrix
-
-
-def _squared_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
-    """float64, shape (n,): the sum of the squares of each row."""
-    squares = np.empty(len(matrix))
-    for start in range(0, len(matrix), _IN_CACHE):
-        part = matrix[start : start + _IN_CACHE].astype(np.float64)
-        squares[start : start + _IN_CACHE] = np.einsum("ij,ij->i", part, part)
-    return squares
