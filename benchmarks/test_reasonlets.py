@@ -11,6 +11,7 @@ import faiss
 import numpy as np
 import pytest
 
+from rankblend.embedders import from_callable
 from rankblend.reasonlets import (
     Edge,
     Graph,
@@ -82,7 +83,8 @@ def recall(request, vectors, asked, tmp_path_factory):
         async def embed(texts):  # not what is measured, so not in a thread of its own
             return asked
 
-        memory = ReasonletMemory(embed, store, clock=lambda: NOW)
+        embedder = from_callable(embed, name="one vector")
+        memory = ReasonletMemory(embedder, store, clock=lambda: NOW)
         found = run(memory.recall("question", scope=SCOPE))
         assert len(found) == 3
         yield lambda: run(memory.recall("question", scope=SCOPE))

@@ -40,7 +40,10 @@ def memory(vector, tmp_path_factory):
     scopes, often = list(SCOPES.values()), 1.0 / np.arange(1, WORDS + 1)
     path = tmp_path_factory.mktemp("recall") / "memories.db"
     with rb.Memory.open(
-        path, embedder=lambda texts: np.repeat(vector[None], len(texts), 0)
+        path,
+        embedder=rb.embedders.from_callable(
+            lambda texts: np.repeat(vector[None], len(texts), 0), name="one vector"
+        ),
     ) as made:
         for start in range(0, N, 5_000):
             vectors = rng.normal(size=(5_000, D)).astype(np.float32)
@@ -58,7 +61,10 @@ def memory(vector, tmp_path_factory):
                 for i in range(5_000)
             )
     with rb.Memory.open(
-        path, embedder=lambda texts: np.repeat(vector[None], len(texts), 0)
+        path,
+        embedder=rb.embedders.from_callable(
+            lambda texts: np.repeat(vector[None], len(texts), 0), name="one vector"
+        ),
     ) as made:
         yield made
 

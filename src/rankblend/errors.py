@@ -44,6 +44,7 @@
 
     RankblendWarning(UserWarning)
     ├─ PluginWarning                         a plug-in was skipped
+    ├─ EmbedderWarning                       a file does not tell whose embedder it was
     └─ CacheWarning                          an index cache was unusable and was rebuilt
 
 Each class also inherits from the built-in exception a caller would expect, carries its data as
@@ -68,6 +69,7 @@ __all__ = [
     "CatalogVersionError",
     "ConfoundedPlanError",
     "EmbedderMismatchError",
+    "EmbedderWarning",
     "EmbeddingError",
     "EvidenceError",
     "HeldOutSpentError",
@@ -459,6 +461,10 @@ class PluginError(RankblendError, RuntimeError):
 
 class PluginWarning(RankblendWarning):
     """A plug-in was skipped: it is a duplicate, has an invalid name or failed to load."""
+
+
+class EmbedderWarning(RankblendWarning):
+    """A file notes an embedder by a name that several could have; how to note a better one."""
 
 
 class CacheWarning(RankblendWarning):

@@ -23,6 +23,7 @@ PROCESSES, TASKS, ROUNDS = 4, 8, 5
 
 WORKER = """
 import asyncio, sys
+from rankblend.embedders import from_callable
 from rankblend.reasonlets import *
 
 path, parent, rounds, tasks, me = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
@@ -50,7 +51,8 @@ async def work(memory, task):
 
 async def main():
     store = SqliteReasonletStore.open(path, busy_timeout=120)
-    async with ReasonletMemory(lambda texts: [[1.0, 0.0]] * len(texts), store) as memory:
+    embed = from_callable(lambda texts: [[1.0, 0.0]] * len(texts), name="one vector")
+    async with ReasonletMemory(embed, store) as memory:
         if parent == "-":
             print((await memory.remember(capture("root"))).id)
         else:

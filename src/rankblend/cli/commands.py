@@ -18,7 +18,7 @@ from rankblend.cli.recall import recall
 from rankblend.cli.record import record
 from rankblend.cli.release import release
 from rankblend.cli.replay import replay
-from rankblend.cli.transfer import compact, export, ingest, reembed
+from rankblend.cli.transfer import compact, export, ingest, reembed, relabel
 
 __all__ = ["register"]
 
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
     """Add every command, in the order of the help page; registering twice is harmless."""
     if app.registered_commands:
         return
-    memory = (demo, ingest, recall, profiles, export, reembed, compact, mcp)
+    memory = (demo, ingest, recall, profiles, export, reembed, relabel, compact, mcp)
     experiments = (record, replay, ablate, compare, fit, report, gate, release)
     for command in (*memory, *experiments):
         app.command()(safe(command))

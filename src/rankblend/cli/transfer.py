@@ -1,4 +1,4 @@
-"""``rankblend ingest``, ``export``, ``reembed`` and ``compact``: all of a memory file at once."""
+"""``rankblend ingest``, ``export``, ``reembed``, ``relabel`` and ``compact``: all of a memory file at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankblend.experiment.datasets import LOADERS, load_dataset
 from rankblend.recall import Batch, Memory, read_batch, read_edges, read_items, stored_embedder
 from rankblend.stores.catalog import Catalog
 
-__all__ = ["compact", "export", "ingest", "reembed"]
+__all__ = ["compact", "export", "ingest", "reembed", "relabel"]
 
 _SHOWN_PROBLEMS = 20
 _STANDARD_INPUT = Path("/dev/stdin")
@@ -94,6 +94,19 @@ def reembed(db: Db, embedder: EmbedderChoice) -> None:
     if procedures := found.active + found.pending:
         written += f" and {counted(procedures, 'procedure', 'procedures')}"
     output.print(f"{written} embedded anew")
+
+
+def relabel(
+    name: Annotated[
+        str, typer.Argument(help="What the embedder is called, without its dimension.")
+    ],
+    db: Db,
+) -> None:
+    """Note another name for the embedder of a file; all vectors stay as they are."""
+    require_file(db)
+    with Memory.open(db) as memory:
+        memory.relabel(name)
+    output.print(f"the file notes {stored_embedder(db)} now")
 
 
 def compact(db: Db) -> None:

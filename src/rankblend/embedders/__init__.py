@@ -24,8 +24,10 @@ from rankblend.embedders._onnx_model import OnnxEmbedder, onnx
 from rankblend.embedders._protocol import (
     Embedder,
     SupportsIdentity,
+    earlier_names,
     embedder_dimension,
     embedder_name,
+    name_problem,
 )
 from rankblend.embedders._sentences import SentenceTransformersEmbedder, sentence_transformers
 from rankblend.embedders._static import WordLlamaEmbedder, wordllama

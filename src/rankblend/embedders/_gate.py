@@ -93,6 +93,9 @@ def checked(
 def identity(embedder: Callable[[Sequence[str]], object], *, dimension: int | None = None) -> str:
     """What is stored beside vectors: ``"name/dimension"``, e.g. ``"wordllama/256"``.
 
+    One that has no name of its own is called by its kind, as in ``"lambda/2"``; that tells it from
+    no other of its kind, so a file refuses it.
+
     Args:
         embedder: See `rankblend.embedders.Embedder`.
         dimension: d where the caller knows it. Otherwise the embedder's own word is taken, and one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -37,15 +38,50 @@ class SupportsIdentity(Protocol):
 
 
 def embedder_name(embedder: Callable[..., object]) -> str:
-    """Its ``name``, else the name of the function, else of its class; never blank.
+    """What to call it: its stable name where it has one, else its kind, such as ``lambda``."""
+    return stable_name(embedder) or _kind(embedder)
 
-    A lambda is called ``lambda``: two of them cannot be told apart, so give whatever is kept in a
-    file a name of its own with `from_callable`.
+
+def stable_name(embedder: Callable[..., object]) -> str | None:
+    """A name by which it is recognized in another process; None where it has none.
+
+    That is its ``name``, or the module and name of a function that anybody can import. A lambda, a
+    function inside another or in a script, a bound method, a partial, an object of a class: each may
+    be one of many that embed differently, so it needs a ``name``, which `from_callable` gives.
     """
-    for candidate in (getattr(embedder, "name", None), getattr(embedder, "__name__", None)):
-        if isinstance(candidate, str) and candidate.strip():
-            return candidate.strip("<>")
-    return type(embedder).__name__
+    stated = getattr(embedder, "name", None)
+    if isinstance(stated, str) and stated.strip():
+        return stated
+    module, name = (getattr(embedder, part, None) for part in ("__module__", "__name__"))
+    if isinstance(module, str) and isinstance(name, str) and module != "__main__":
+        # What is there under its name is what another process finds there.
+        found = getattr(sys.modules.get(module), name, None)
+        if found is embedder and not isinstance(embedder, type):
+            return f"{module}.{name}"
+    return None
+
+
+def earlier_names(embedder: Callable[..., object]) -> frozenset[str]:
+    """What an embedder was called in files of rankblend 0.1: by function or class, module unsaid."""
+    inner = getattr(embedder, "function", embedder)
+    return frozenset({_kind(embedder), _kind(inner)})
+
+
+def _kind(embedder: Callable[..., object]) -> str:
+    name = getattr(embedder, "__name__", None)
+    named = isinstance(name, str) and name.strip("<> ")
+    return named or type(embedder).__name__
+
+
+def name_problem(embedder: object) -> str | None:
+    """What to do about a callable that a file could not recognize; None where it could."""
+    if not callable(embedder) or stable_name(embedder) is not None:
+        return None
+    return (
+        f"a {type(embedder).__name__} has no name by which a file would recognize it when it is "
+        "opened again; give it one that changes when its vectors do: "
+        "rankblend.embedders.from_callable(…, name=…)"
+    )
 
 
 def embedder_dimension(embedder: Callable[..., object]) -> int | None:

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.embedders import Embedder, identity
+from rankblend.embedders import Embedder, identity, name_problem
 from rankblend.errors import (
     ReasonletAdapterError,
     ReasonletError,
@@ -98,6 +98,9 @@ class ReasonletMemory:
         options = ReasonletOptions() if options is None else options
         checks = Checks()
         checks.callable("embedder", embedder)
+        unnamed = name_problem(embedder)
+        if unnamed is not None and not isinstance(store, InMemoryReasonletStore):
+            checks.add("embedder", unnamed)
         if not isinstance(store, ReasonletStore):
             checks.add("store", f"expected a ReasonletStore, got {type(store).__name__}")
         checks.instance("options", options, ReasonletOptions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,18 +11,30 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from rankblend.embedders import Embedder, checked, embedder_dimension, identity
-from rankblend.errors import EmbedderMismatchError, InvalidArgumentError
+from rankblend.embedders import (
+    Embedder,
+    checked,
+    earlier_names,
+    embedder_dimension,
+    identity,
+    name_problem,
+)
+from rankblend.errors import EmbedderMismatchError, EmbedderWarning, InvalidArgumentError
 from rankblend.recall._items import Item
 from rankblend.stores import Record
 from rankblend.stores.catalog import Catalog, CatalogProtocol
 
 _BATCH = 256  # texts embedded between two words to `progress`
+UNSURE = "embedder_unsure"  # that of a file whose embedder was noted by its kind only
 EMBEDDER = "embedder"  # name of the fact in the catalog that holds the embedder's identity
 
 
 def check_embedder(
-    catalog: CatalogProtocol, embedder: Embedder | None, *, dimension: int | None = None
+    catalog: CatalogProtocol,
+    embedder: Embedder | None,
+    *,
+    dimension: int | None = None,
+    opening: bool = False,
 ) -> None:
     """Refuse another embedder than the one the file was written with.
 
@@ -29,21 +42,63 @@ def check_embedder(
         catalog: The file.
         embedder: None is always accepted.
         dimension: Assumed of an embedder that states none, so that it need not be asked.
+        opening: Refuse one that could not be recognized, too, and warn of a name that does not tell.
 
     Raises:
         EmbedderMismatchError: Their vectors cannot be compared.
+        InvalidArgumentError: It has no stable name, and the memory is a file.
     """
     if embedder is None:
         return
+    if opening:
+        check_name(catalog, embedder)
     stored, stated = catalog.get_meta(EMBEDDER), embedder_dimension(embedder)
     if stored is not None:
-        given = identity(embedder, dimension=stated or dimension)
-        if given != stored:
+        given = identity(embedder, dimension=stated or dimension or _size(stored))
+        if _noted_as(catalog, embedder, given) != stored:
             raise EmbedderMismatchError(stored, given)
+        if opening and given != stored:
+            warnings.warn(
+                f"the file was written with embedder {stored}, by a version that did not note whose; "
+                f"it is taken for {given}. If it is, note it with: rankblend relabel "
+                f"{given.rpartition('/')[0]} --db FILE; if not, write all vectors anew",
+                EmbedderWarning,
+                stacklevel=4,
+            )
     elif stated is not None and (size := catalog.dimension) not in (None, stated):
         raise EmbedderMismatchError(
             f"vectors that were given, of dimension {size}", identity(embedder)
         )
+
+
+def check_name(catalog: CatalogProtocol, embedder: Embedder) -> None:
+    """Refuse to keep vectors in a file of whose embedder nobody could say later which it was.
+
+    Raises:
+        InvalidArgumentError: It has no stable name, and the memory is a file.
+    """
+    if catalog.path != ":memory:" and (problem := name_problem(embedder)):
+        raise InvalidArgumentError(f"embedder: {problem}")
+
+
+def _noted_as(catalog: CatalogProtocol, embedder: Embedder, given: str) -> str:
+    """The identity to note with vectors: the one in the file while it may mean this embedder.
+
+    Args:
+        catalog: The file; one of an earlier version may call the embedder by its kind.
+        embedder: What makes the vectors.
+        given: Its identity.
+    """
+    unsure = catalog.get_meta(UNSURE)
+    if unsure is None:
+        return given
+    (name, _, size), length = unsure.rpartition("/"), given.rpartition("/")[2]
+    return unsure if size == length and name in earlier_names(embedder) else given
+
+
+def _size(stored: str) -> int | None:
+    length = stored.rpartition("/")[2]
+    return int(length) if length.isascii() and length.isdigit() else None
 
 
 def embed_items(
@@ -88,7 +143,7 @@ def embed_items(
                 vectors[i] = row if has else None
             if has_vector.any():
                 expected = rows.shape[1] if expected is None else expected
-                made_by = identity(embedder, dimension=rows.shape[1])
+                made_by = _noted_as(catalog, embedder, identity(embedder, dimension=rows.shape[1]))
             if progress is not None:
                 progress(start + len(batch))
         _check_sizes(items, vectors, expected)

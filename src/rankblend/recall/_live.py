@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rankblend.caches import Lru
 from rankblend.embedders import Embedded
-from rankblend.errors import CacheWarning, StoreError
+from rankblend.errors import CacheWarning, InvalidArgumentError, StoreError
 from rankblend.forks import guard
 from rankblend.recall._engine import CATALOG_STORES, EQUIVALENT, Engine, Equivalents
 from rankblend.relevance import Scope
@@ -30,11 +30,13 @@ from rankblend.stores import (
     SupportsWrite,
     latest,
 )
-from rankblend.stores.catalog import CatalogProtocol, Compaction
+from rankblend.stores.catalog import CatalogProtocol, Compaction, relabel_vectors
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.procedures import questions, replace_vectors
+from rankblend.stores.procedures import relabel as relabel_procedures
 from rankblend.stores.vectors import VectorStore
+from rankblend.values import is_text
 
 _KEPT = 4
 
@@ -249,6 +251,15 @@ class LiveEngine(Engine):
                 with self._showing():
                     self._fill_anew()
                 return len(vectors)
+
+    def relabel(self, name: str) -> None:
+        """Note another name for what made the vectors, of memories and procedures alike."""
+        if not (is_text(name) and name.strip()):
+            raise InvalidArgumentError("name: expected a text that is not blank")
+        with self.lock.writing(), self.catalog.database.write() as connection:
+            found = relabel_vectors(connection, name) + relabel_procedures(connection, name)
+        if not found:
+            raise InvalidArgumentError("this file notes no embedder, so there is none to rename")
 
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """A separate engine with the revisions of some roots that were valid at a time.

@@ -29,7 +29,7 @@ from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._arguments import Problems
 from rankblend.recall._ask import Rounds, away
-from rankblend.recall._embedding import EMBEDDER, check_embedder, embed_query
+from rankblend.recall._embedding import EMBEDDER, check_embedder, check_name, embed_query
 from rankblend.recall._engine import Engine, default_stores
 from rankblend.recall._items import read_edges, read_items
 from rankblend.recall._live import LiveEngine, Snapshots
@@ -126,7 +126,7 @@ class Memory:
                 undo.callback(store.close)
             catalog = Catalog.open(path, busy_timeout=busy_timeout)
             undo.callback(catalog.close)
-            check_embedder(catalog, embedder)
+            check_embedder(catalog, embedder, opening=True)
             engine = LiveEngine(catalog, chosen, {**DEFAULT_LAYERS, **policies})
             engine.load()
             memory = cls(
@@ -458,12 +458,29 @@ class Memory:
 
         Raises:
             EmbeddingError: The embedder failed; nothing was changed.
+            InvalidArgumentError: The embedder has no name by which a file could recognize it.
         """
-        count = self._open_engine().reembed(
+        engine = self._open_engine()
+        check_name(engine.catalog, embedder)
+        count = engine.reembed(
             lambda texts: checked(embedder, texts, batch_size=batch), lambda: identity(embedder)
         )
         self._embedder = embedder
         return count
+
+    def relabel(self, name: str) -> None:
+        """Note another name for the embedder of the file, its vectors being right as they are.
+
+        For files that were written while the embedder had no name that tells, and for an embedder
+        that was renamed. Memories and procedures keep their vectors.
+
+        Args:
+            name: What `rankblend.embedders.identity` has before its last ``/``; not blank.
+
+        Raises:
+            InvalidArgumentError: A blank name, or a file without an embedder.
+        """
+        self._open_engine().relabel(name)
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write everything in the file as JSON lines; returns how many lines.

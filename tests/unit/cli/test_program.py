@@ -43,7 +43,8 @@ def test_command_when_help_is_asked_then_it_is_shown(rankblend: Any, command: st
         (["recall", "x", "--db", "m.db", "--scope", "t:a", "--top", "many"], "Invalid value for '--top'"),
         (["recall", "x", "--topp", "3"], "--topp"),
         (["export", "--db", "m.db"], "Missing option '--out'"),
-        (["reembed", "--db", "m.db"], "Missing option '--embedder'"),
+        (["reembed", "--db", "m.db", "--relabel"], "--relabel"),
+        (["reembed"], "Missing option '--db'"),
     ],
 )  # fmt: skip
 def test_program_when_a_command_is_incomplete_then_the_exit_code_is_2(

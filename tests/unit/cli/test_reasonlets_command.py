@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rankblend.embedders import wordllama
+from rankblend.embedders import from_callable, wordllama
 from rankblend.reasonlets import (
     Capture,
     Edge,
@@ -302,7 +302,8 @@ def test_recall_when_no_built_in_embedder_has_that_length_then_one_line_asks_for
 ) -> None:
     path = tmp_path / "two.db"
     store = SqliteReasonletStore.open(path)
-    with SyncReasonletMemory(ReasonletMemory(lambda texts: [[1.0, 0.0]] * len(texts), store)) as m:
+    embed = from_callable(lambda texts: [[1.0, 0.0]] * len(texts), name="two")
+    with SyncReasonletMemory(ReasonletMemory(embed, store)) as m:
         m.remember(capture())
     done = rankblend("reasonlets", "recall", "x", "--db", path, "--scope", SCOPE)
     assert (done.code, len(done.errors)) == (2, 1)

@@ -156,7 +156,7 @@ def test_embedder_when_another_one_asks_or_remembers_then_it_is_refused_with_the
                 call()
             assert caught.value.what == "embedder"
             if other is equal:
-                assert "expected small/2, got equal/2" in str(caught.value)
+                assert f"expected {__name__}.small/2, got {__name__}.equal/2" in str(caught.value)
                 assert "rankblend reembed" in str(caught.value)
         assert procedures.statistics().active == 2
 
@@ -190,7 +190,7 @@ def test_reembed_when_the_embedder_fails_then_nothing_of_the_file_changes(tmp_pa
     def at_questions(texts: Sequence[str]) -> Any:
         return broken(texts) if "How do I refund?" in texts else wide(texts)
 
-    for embedder in (broken, at_questions):
+    for embedder in (broken, rb.embedders.from_callable(at_questions, name="at questions")):
         with rb.Memory.open(path) as memory, pytest.raises(EmbeddingError):
             memory.reembed(embedder)
         assert vectors(path) == before
@@ -247,6 +247,8 @@ def test_erasure_when_a_person_goes_then_no_byte_of_theirs_is_left_in_a_shared_f
 
     def embed(texts: Sequence[str]) -> Any:
         return [unit if plant in text else [1.0, 0.0] for text in texts]
+
+    embed = rb.embedders.from_callable(embed, name="planted")  # type: ignore[assignment]
 
     of_ana = Provenance(
         f"{plant} source", f"{plant} run", f"{plant} ana", {f"{plant} tag": f"{plant} value"}

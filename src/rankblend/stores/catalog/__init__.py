@@ -16,6 +16,7 @@ from rankblend.stores.catalog._snapshot import Snapshot
 from rankblend.stores.catalog._view import Facts, MemoryView, Seen
 from rankblend.stores.catalog._writes import erase as erase
 from rankblend.stores.catalog._writes import next_generation as next_generation
+from rankblend.stores.catalog._writes import relabel_vectors
 
 __all__ = [
     "ActivityStore",

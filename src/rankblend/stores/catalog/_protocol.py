@@ -101,6 +101,11 @@ class CatalogProtocol(CatalogView, Contents, Protocol):
     """
 
     @property
+    def path(self) -> str:
+        """Where it is: a file, or ``":memory:"``."""
+        ...
+
+    @property
     def generation(self) -> int:
         """The number of the last write that the view includes."""
         ...

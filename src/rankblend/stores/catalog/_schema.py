@@ -263,6 +263,8 @@ _NAMELESS = (
     "CREATE INDEX edge_tombstones_by_generation ON edge_tombstones (generation)",
     "UPDATE state SET forgotten = generation",
     "DELETE FROM index_cache",
+    # Until then an embedder was called by its function or class, whoever's that was.
+    "INSERT INTO meta SELECT 'embedder_unsure', value FROM meta WHERE name = 'embedder'",
 )
 
 MIGRATIONS: tuple[tuple[Step, ...], ...] = (_VERSION_1, _PROCEDURES, _NAMELESS)

@@ -183,6 +183,16 @@ def stored_dimension(connection: Connection) -> int | None:
     return None if found is None else int(found[0])
 
 
+def relabel_vectors(connection: Connection, name: str) -> int:
+    """Note another name for what made the vectors; how many notes changed, 0 where there is none."""
+    connection.execute("DELETE FROM meta WHERE name = 'embedder_unsure'")
+    return connection.execute(
+        "UPDATE meta SET value = ? || '/' || replace(value, rtrim(value, '0123456789'), '') "
+        "WHERE name = 'embedder'",
+        (name,),
+    ).rowcount
+
+
 def _vectors(
     connection: Connection, drafts: Sequence[Record]
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], list[int]]:
@@ -298,6 +308,7 @@ def replace_vectors(
     connection.execute("UPDATE memories SET generation = ?", (generation,))
     connection.execute("DELETE FROM meta WHERE name = 'dimension'")
     connection.execute("REPLACE INTO meta VALUES ('embedder', ?)", (embedder,))
+    connection.execute("DELETE FROM meta WHERE name = 'embedder_unsure'")
     for vector in list(vectors.values())[:1]:
         connection.execute("INSERT INTO meta VALUES ('dimension', ?)", (str(vector.size),))
     connection.executemany(

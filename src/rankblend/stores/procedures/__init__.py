@@ -68,6 +68,7 @@ from rankblend.stores.procedures._reasonlet import (
 from rankblend.stores.procedures._rules import (
     load,
     questions,
+    relabel,
     replace_vectors,
 )
 from rankblend.stores.procedures._store import (

@@ -286,6 +286,14 @@ def questions(connection: Connection) -> set[str]:
     return {question for (question,) in connection.execute("SELECT question FROM procedures")}
 
 
+def relabel(connection: Connection, name: str) -> int:
+    """Note another name for what made the vectors; how many notes changed, 0 where there is none."""
+    return connection.execute(
+        "UPDATE procedure_state SET embedder = ? || '/' || dimension WHERE embedder IS NOT NULL",
+        (name,),
+    ).rowcount
+
+
 def replace_vectors(
     connection: Connection, vectors: Mapping[str, NDArray[np.float32]], embedder: str
 ) -> None:
