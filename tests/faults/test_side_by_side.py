@@ -89,11 +89,13 @@ def test_arecall_when_the_loop_writes_meanwhile_then_both_are_done(
         task = asyncio.create_task(memory.arecall("refund", scope=USER))
         while not entered.is_set():
             await asyncio.sleep(0)
-        # On the loop's own thread: it waits for the recall, which must not wait for the loop.
+        # On the loop's own thread: it may wait for the recall, which must not wait for the loop.
         memory.remember("refund again", scope=USER, id="c")
         return await task
 
-    assert set(finished(lambda: asyncio.run(ask_and_write())).ids) == {"a", "b"}
+    # While a store that may take its time is asked nobody is kept from writing: before or after.
+    found = set(finished(lambda: asyncio.run(ask_and_write())).ids)
+    assert found in ({"a", "b"}, {"a", "b", "c"})
     assert len(memory.recall("refund", scope=USER)) == 3
 
 
