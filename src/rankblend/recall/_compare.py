@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.recall._rank import Ranking
-from rankblend.recall._result import Recall
 from rankblend.relevance import COMPOSERS, Node, SignalTable, compose_table
 
 if TYPE_CHECKING:
