@@ -20,6 +20,8 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
+__all__ = ["guard"]
+
 _STEP = 0.02  # seconds one lock is waited for while the others are held
 _ROUNDS = 50  # all together a second: a write of many memories may take longer
 

@@ -63,7 +63,6 @@ SHARED_NAMES = {
     "store": "the store of each store package",
     "stores": "the kit for them",
     "tables": "plain tables: of a profile, a replay, a graph",
-    "values": "what a number is, and the values of signals",
     "view": "what one moment shows: of the catalog, and of the graph",
     "weights": "of signals: as values, and learned",
 }
