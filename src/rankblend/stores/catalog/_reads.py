@@ -48,6 +48,10 @@ WHERE m.at > :as_of AND m.scope >= :low AND m.scope < :high AND h.revision = (
     )
 )
 _COLUMNS = f"SELECT scope, id, serial, {', '.join(DTYPES)} FROM memories"
+# What other reads find memories by; 50 ms for 100k.
+_INDEXED = """
+SELECT scope, id, serial FROM memories INDEXED BY sqlite_autoindex_memories_1 ORDER BY scope, id
+"""
 _USES_AT = "SELECT serial, sum(count), max(used) FROM uses WHERE used <= ? GROUP BY serial"
 _CREATED, _REVISION = 3 + MEMORY.index("created"), 3 + len(MEMORY)
 assert MEMORY == ("created", "uses", "used")
@@ -251,6 +255,8 @@ def load_columns(connection: Connection, scopes: ScopeReader) -> Columns:
     paths, ids, serials, *values = zip(*rows, strict=True)
     if not max(serials) < limit:
         raise ValueError("a serial that was never given out")
+    if connection.execute(_INDEXED).fetchall() != [row[:3] for row in rows]:
+        raise ValueError("an index that disagrees with its table")
     given: dict[str, Sequence[Any]] = dict(zip(DTYPES, values, strict=True))
     for each in FIELDS:
         if each.name in given:
