@@ -102,6 +102,12 @@ class Problems:
         return view
 
     @property
+    def lead(self) -> str:
+        """What the paths of this view begin with: ``items[3].``, ``memories.jsonl:4: `` or nothing."""
+        where = self._where
+        return f"{where}." if where and not where.endswith(" ") else where
+
+    @property
     def clean(self) -> bool:
         """Whether nothing was found since this (or this view of it) was made."""
         return len(self.lines) == self._before
@@ -204,7 +210,8 @@ class Problems:
             return number
         word = self.number_word if most is None and below is None else "a number"
         expected = f"{word}{_range(least, most, above, below)}"
-        self.expected(at, self._or_none(expected, optional), value)
+        got = number if number is not None and not math.isfinite(number) else value
+        self.expected(at, self._or_none(expected, optional), got)
         return math.nan
 
     def unit(self, at: At, value: object, *, optional: bool = False) -> float | None:

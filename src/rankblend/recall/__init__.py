@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankblend.recall._arguments import Problems, system_clock
+from rankblend.recall._arguments import system_clock
 from rankblend.recall._ask import away, in_thread
 from rankblend.recall._candidates import Candidates, EvidenceColumn, group_equivalents
 from rankblend.recall._compare import Comparison, Move, Swap

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from numbers import Real
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankblend.checks import At, Problems
 from rankblend.errors import (
     InvalidArgumentError,
     InvalidArrayError,
     InvalidScopeError,
     nearest_name,
 )
-from rankblend.relevance import Scope, evidence_names, lookup_evidence, named, real_number, shown
+from rankblend.relevance import Scope, evidence_names, lookup_evidence
 from rankblend.stores import LayerPolicy, Reach, Seed, Statistics, Store, as_unit, lengths, to_unit
 from rankblend.stores.catalog import Filters
+from rankblend.values import named, shown
 
 _LONGEST_WAIT = 2_000_000  # SQLite counts milliseconds in 31 bits
 
@@ -41,17 +42,13 @@ def check_options(
         statistics: One of `Statistics`.
         functions: By name, None for the default.
     """
-    number = isinstance(busy_timeout, int | float) and not isinstance(busy_timeout, bool)
-    if not number or not 0 < busy_timeout <= _LONGEST_WAIT:  # type: ignore[operator]
-        problems.add(
-            f"busy_timeout: expected seconds in (0, {_LONGEST_WAIT:,}], got {shown(busy_timeout)}"
-        )
-    problems.seconds("store_timeout", store_timeout)
+    problems.number("busy_timeout", busy_timeout, above=0.0, most=_LONGEST_WAIT)
+    problems.number("store_timeout", store_timeout, above=0.0, optional=True)
     if not isinstance(statistics, str) or statistics not in set(Statistics):
-        problems.add(f"statistics: expected root, visible or store, got {shown(statistics)}")
+        problems.add("statistics", f"expected root, visible or store, got {shown(statistics)}")
     for name, value in functions.items():
-        if value is not None and not callable(value):
-            problems.add(f"{name}: expected a callable, got {type(value).__name__}")
+        if value is not None:
+            problems.callable(name, value)
 
 
 def system_clock() -> datetime:
@@ -69,14 +66,14 @@ def read_layers(problems: Problems, given: object) -> Mapping[str, LayerPolicy]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        problems.add(f"layers: expected policies by layer name, got {type(given).__name__}")
+        problems.add("layers", f"expected policies by layer name, got {type(given).__name__}")
         return {}
     for name, policy in given.items():
         if not isinstance(name, str):
-            problems.add(f"layers: expected names, got {type(name).__name__}")
+            problems.add("layers", f"expected names, got {type(name).__name__}")
         if not isinstance(policy, LayerPolicy):
             problems.add(
-                f"layers[{named(name)!r}]: expected a LayerPolicy, got {type(policy).__name__}"
+                f"layers[{named(name)!r}]", f"expected a LayerPolicy, got {type(policy).__name__}"
             )
     return given
 
@@ -86,31 +83,32 @@ def read_stores(problems: Problems, given: object) -> tuple[Store, ...] | None:
     if given is None:
         return None
     if not isinstance(given, Iterable):
-        problems.add(f"stores: expected several stores, got {type(given).__name__}")
+        problems.add("stores", f"expected several stores, got {type(given).__name__}")
         return ()
     stores = tuple(given)
     for position, store in enumerate(stores):
         if not isinstance(store, Store):
             problems.add(
-                f"stores[{position}]: expected a store (name, emits, propose, observe, close), "
-                f"got {type(store).__name__}"
+                f"stores[{position}]",
+                f"expected a store (name, emits, propose, observe, close), "
+                f"got {type(store).__name__}",
             )
         elif isinstance(store.emits, str):
-            problems.add(f"stores[{position}].emits: expected a tuple of names, got one text")
+            problems.add(f"stores[{position}].emits", "expected a tuple of names, got one text")
         else:
             for name in map(str, store.emits):
                 if lookup_evidence(name) is None:
                     near = nearest_name(name, evidence_names())
                     hint = f'did you mean "{near}"?' if near else "register_evidence makes it known"
-                    problems.add(f"stores[{position}].emits: unknown evidence {name!r:.40}: {hint}")
+                    problems.add(
+                        f"stores[{position}].emits", f"unknown evidence {name!r:.40}: {hint}"
+                    )
     return stores
 
 
 MAX_TEXT = 1_000_000
 MAX_ID = 512
 MAX_LABEL = 100
-# A double has no room for the last microseconds of year 9999: `datetime.max` rounds into year 10000.
-_LAST = math.nextafter(datetime.max.replace(tzinfo=UTC).timestamp(), 0.0)
 
 # Vectors whose greatest number lies between these have squares that float32 can hold.
 _LEAST, _MOST = 1e-15, 1e15
@@ -118,90 +116,14 @@ _USUAL = (np.dtype(np.float32), np.dtype(np.float64))
 _CHUNK = 1024  # vectors read at once: they stay in cache
 
 
-class Problems:
-    """Collects what is wrong with a call, then raises it all."""
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-
-    def add(self, problem: str) -> None:
-        """Note one problem."""
-        self.found.append(problem)
-
-    def raise_if_any(self) -> None:
-        """Raise `InvalidArgumentError` when something was noted."""
-        if self.found:
-            raise InvalidArgumentError(self.found)
-
-    def integer(self, name: str, value: object, *, least: int) -> None:
-        """Note a problem unless ``value`` is None or an integer ≥ ``least``."""
-        if value is None:
-            return
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.add(f"{name}: expected None or an integer ≥ {least}, got {shown(value)}")
-
-    def seconds(self, name: str, value: object) -> None:
-        """Note a problem unless ``value`` is None or a finite number of seconds above 0."""
-        number = real_number(value)
-        if value is not None and (number is None or not 0.0 < number < math.inf):
-            self.add(f"{name}: expected None or a positive number of seconds, got {shown(value)}")
-
-    def fraction(self, name: str, value: object) -> float | None:
-        """The value as a float in [0, 1], or None; notes a problem otherwise."""
-        if value is None:
-            return None
-        # float before Real: asking an abstract class takes ten times as long
-        if isinstance(value, bool) or not isinstance(value, float | Real):
-            self.add(f"{name}: expected None or a number in [0, 1], got {type(value).__name__}")
-            return None
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if not 0.0 <= number <= 1.0:
-            self.add(f"{name}: expected None or a number in [0, 1], got {number!r}")
-            return None
-        return number
-
-    def weight(self, name: str, value: object) -> float:
-        """The value as a float in (0, 1]; notes a problem otherwise."""
-        before = len(self.found)
-        number = self.fraction(name, value)
-        if not number and len(self.found) == before:
-            self.add(f"{name}: expected a number above 0")
-        return number or 0.0
-
-    def text(self, name: str, value: object, *, limit: int, blank: bool = False) -> str:
-        """The value as text that can be stored; notes a problem otherwise."""
-        if not isinstance(value, str):
-            self.add(f"{name}: expected text, got {type(value).__name__}")
-            return ""
-        if not blank and not value.strip():
-            self.add(f"{name}: expected some text, got a blank")
-        if len(value) > limit:
-            self.add(f"{name}: expected at most {limit:,} characters, got {len(value):,}")
-        if not value.isascii():
-            self.encodable(name, value)
-        return value
-
-    def encodable(self, name: str, value: str) -> bool:
-        """Whether text can be stored as UTF-8; notes a problem otherwise."""
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            self.add(f"{name}: contains a lone surrogate, which cannot be stored as UTF-8")
-            return False
-        return True
-
-
-def read_scope(problems: Problems, name: str, value: object) -> Scope | None:
+def read_scope(problems: Problems, at: At, value: object) -> Scope | None:
     """One scope, given as a `Scope` or as text."""
     if isinstance(value, Scope):
         return value
     try:
         return Scope.parse(value)  # type: ignore[arg-type]
     except InvalidScopeError as error:
-        problems.add(f"{name}: {str(error).removeprefix('scope: ').removeprefix('scope ')}")
+        problems.add(at, str(error).removeprefix("scope: ").removeprefix("scope "))
         return None
 
 
@@ -210,69 +132,40 @@ def read_scopes(problems: Problems, value: object) -> tuple[Scope, ...]:
     if isinstance(value, Scope | str) or not isinstance(value, Iterable):
         scope = read_scope(problems, "scope", value)
         return (scope,) if scope is not None else ()
-    found = [read_scope(problems, f"scope[{i}]", item) for i, item in enumerate(value)]
+    found = [read_scope(problems, ("scope", i), item) for i, item in enumerate(value)]
     if not found:
-        problems.add("scope: expected at least one scope, got none")
+        problems.add("scope", "expected at least one scope, got none")
     return tuple(dict.fromkeys(scope for scope in found if scope is not None))
-
-
-def read_time(problems: Problems, name: str, value: object) -> float | None:
-    """An aware datetime (or ISO 8601 text with an offset) as seconds since the epoch, UTC."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            problems.add(f"{name}: expected ISO 8601, e.g. '2026-03-01T12:00:00+00:00'")
-            return None
-    if not isinstance(value, datetime):
-        problems.add(f"{name}: expected an aware datetime, got {type(value).__name__}")
-        return None
-    if value.tzinfo is None or value.utcoffset() is None:
-        problems.add(f"{name}: expected a datetime with a time zone, got a naive one; "
-                     "use datetime.now(UTC)")  # fmt: skip
-        return None
-    try:
-        return value.astimezone(UTC).timestamp()
-    except OverflowError:
-        problems.add(f"{name}: expected a time within the years 1 to 9999 of UTC")
-        return None
-
-
-def as_datetime(seconds: float | None) -> datetime | None:
-    """Seconds since the epoch as an aware UTC datetime."""
-    return None if seconds is None else datetime.fromtimestamp(min(seconds, _LAST), UTC)
 
 
 def read_ids(problems: Problems, value: object) -> tuple[str, ...]:
     """One id or several, without repeats."""
     ids = (value,) if isinstance(value, str) else value
     if not isinstance(ids, Iterable):
-        problems.add(f"ids: expected an id or several, got {type(value).__name__}")
+        problems.add("ids", f"expected an id or several, got {type(value).__name__}")
         return ()
     found = tuple(ids)
     for position, identifier in enumerate(found):
         if not isinstance(identifier, str):
-            problems.add(f"ids[{position}]: expected text, got {type(identifier).__name__}")
+            problems.add(f"ids[{position}]", f"expected text, got {type(identifier).__name__}")
     return tuple(dict.fromkeys(i for i in found if isinstance(i, str)))
 
 
 def read_seeds(problems: Problems, value: object) -> tuple[Seed, ...]:
     """Names of memories or entities to start from, or `Seed`s."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        problems.add("seeds: expected a sequence of ids or entity names")
+        problems.add("seeds", "expected a sequence of ids or entity names")
         return ()
     seeds = []
     for position, item in enumerate(value):
         if isinstance(item, Seed):
-            problems.text(f"seeds[{position}].id", item.id, limit=MAX_ID)
-            problems.weight(f"seeds[{position}].weight", item.weight)
+            problems.text(("seeds", position, "id"), item.id, limit=MAX_ID)
+            problems.number(("seeds", position, "weight"), item.weight, above=0.0, most=1.0)
             seeds.append(item)
         elif isinstance(item, str) and item.strip():
             seeds.append(Seed(item))
         else:
-            problems.add(f"seeds[{position}]: expected a name or a Seed")
+            problems.add(f"seeds[{position}]", "expected a name or a Seed")
     return tuple(seeds)
 
 
@@ -281,22 +174,22 @@ def read_reach(problems: Problems, value: object, *, allowed: bool) -> Reach:
     try:
         reach = Reach(value)  # type: ignore[arg-type]
     except ValueError:
-        problems.add(f"reach: expected 'ancestors' or 'subtree', got {shown(value)}")
+        problems.add("reach", f"expected 'ancestors' or 'subtree', got {shown(value)}")
         return Reach.ANCESTORS
     if reach is Reach.SUBTREE and not allowed:
-        problems.add("reach: 'subtree' shows memories stored below the scope; open the memory with "
+        problems.add("reach", "'subtree' shows memories stored below the scope; open the memory with "
                      "allow_subtree=True to permit it")  # fmt: skip
     return reach
 
 
-def read_vector(problems: Problems, name: str, value: object) -> NDArray[np.float32] | None:
+def read_vector(problems: Problems, at: str, value: object) -> NDArray[np.float32] | None:
     """A given embedding as it is stored: float32, shape (d,), unit length."""
     if value is None:
         return None
     try:
-        return as_unit(_within_reach(value), name, None)
+        return as_unit(_within_reach(value), at, None)
     except InvalidArrayError as error:
-        problems.add(str(error))
+        problems.extend("", [str(error)])
         return None
 
 
@@ -342,10 +235,10 @@ def _within_reach(value: object) -> object:
 def read_query(problems: Problems, value: object) -> str:
     """The query text; blank is a cold start, a lone surrogate is replaced, not refused."""
     if not isinstance(value, str):
-        problems.add(f"query: expected text, got {type(value).__name__}")
+        problems.add("query", f"expected text, got {type(value).__name__}")
         return ""
     if len(value) > MAX_TEXT:
-        problems.add(f"query: expected at most {MAX_TEXT:,} characters, got {len(value):,}")
+        problems.add("query", f"expected at most {MAX_TEXT:,} characters, got {len(value):,}")
         return ""
     return value.encode("utf-8", "replace").decode("utf-8")
 
@@ -355,7 +248,6 @@ def read_filters(problems: Problems, name: str, value: object) -> Filters:
     try:
         return Filters.parse(value)  # type: ignore[arg-type]
     except InvalidArgumentError as error:
-        problems.found += [
-            f"{name}: {problem.removeprefix('filters: ')}" for problem in error.problems
-        ]
+        for problem in error.problems:
+            problems.add(name, problem.removeprefix("filters: "))
         return Filters()

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from rankblend import checks
+from rankblend.checks import Problems
 from rankblend.embedders import Embedder, checked, identity
 from rankblend.errors import (
     InvalidArgumentError,
@@ -27,7 +27,6 @@ from rankblend.errors import (
 from rankblend.limits import LIMITS
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import _arguments as arguments
-from rankblend.recall._arguments import Problems
 from rankblend.recall._ask import Rounds, away
 from rankblend.recall._embedding import EMBEDDER, check_embedder, check_name, embed_query
 from rankblend.recall._engine import Engine, default_stores
@@ -117,7 +116,7 @@ class Memory:
         policies = arguments.read_layers(problems, layers)
         given = arguments.read_stores(problems, stores)
         if given is not None and tokenizer is not None:
-            problems.add("tokenizer: give it to default_stores when you give stores")
+            problems.add("tokenizer", "give it to default_stores when you give stores")
         problems.raise_if_any()
         recipe = load_profile(profile)
         chosen = given if given is not None else default_stores(tokenizer=tokenizer)
@@ -255,7 +254,7 @@ class Memory:
         engine = self._open_engine()
         problems = Problems()
         if not isinstance(id, str):
-            problems.add(f"id: expected text, got {type(id).__name__}")
+            problems.add("id", f"expected text, got {type(id).__name__}")
         where = arguments.read_scope(problems, "scope", scope)
         problems.raise_if_any()
         engine.catch_up()
@@ -599,10 +598,10 @@ class Memory:
     def _now(self, given: float | None) -> float:
         if given is not None:
             return given
-        now: object = self._clock()
-        if not isinstance(now, datetime) or now.tzinfo is None:
-            raise InvalidArgumentError("clock: expected it to return an aware datetime")
-        return now.timestamp()
+        problems = Problems()
+        now = problems.clock(self._clock)
+        problems.raise_if_any()
+        return now
 
     def _question(
         self,
@@ -625,16 +624,14 @@ class Memory:
         text = arguments.read_query(problems, query)
         scopes = arguments.read_scopes(problems, scope)
         reached = arguments.read_reach(problems, reach, allowed=self._allow_subtree)
-        numbers = checks.Problems()
-        LIMITS["shown"].hold(numbers, "top", top, optional=True)
-        problems.found += numbers.lines
+        LIMITS["shown"].hold(problems, "top", top, optional=True)
         hard = arguments.read_filters(problems, "filters", filters)
         arguments.read_filters(problems, "prefer", prefer)
         starts = arguments.read_seeds(problems, seeds)
-        valid_at = arguments.read_time(problems, "as_of", as_of)
-        asked_at = arguments.read_time(problems, "now", now)
+        valid_at = problems.time("as_of", as_of, optional=True)
+        asked_at = problems.time("now", now, optional=True)
         if weights is not None and not isinstance(weights, Mapping):
-            problems.add("weights: expected a mapping from signals to numbers")
+            problems.add("weights", "expected a mapping from signals to numbers")
         problems.raise_if_any()
         recipe = self._profile if profile is None else load_profile(profile)
         if weights:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from rankblend.checks import Problems
 from rankblend.errors import InvalidArgumentError, StoreError
 from rankblend.files import text_lines, whole
 from rankblend.recall import _arguments as arguments
-from rankblend.recall._arguments import Problems, as_datetime
 from rankblend.recall._embedding import EMBEDDER
 from rankblend.recall._items import Item, read_edge, read_item
 from rankblend.recall._write import Batch
@@ -22,6 +22,7 @@ from rankblend.relevance import Scope
 from rankblend.stores import FIELDS, Edge, Record
 from rankblend.stores.catalog import CatalogProtocol, locate_file
 from rankblend.stores.procedures import KINDS, ProcedureLines, entries_of, procedure_lines
+from rankblend.times import as_utc_text
 
 FORMAT = 1
 _SHOWN_PROBLEMS = 20
@@ -47,7 +48,7 @@ def export_lines(catalog: CatalogProtocol) -> Iterator[dict[str, Any]]:
         yield {"type": "link", "scope": str(edge.scope), "source": edge.source,
                "target": edge.target, "kind": edge.kind, "weight": edge.weight,
                "verified": edge.verified,
-               **({} if edge.at is None else {"at": _when(edge.at)})}  # fmt: skip
+               **({} if edge.at is None else {"at": as_utc_text(edge.at)})}  # fmt: skip
     with catalog.database.read() as connection:
         procedures = entries_of(connection)
     if procedures:
@@ -90,18 +91,14 @@ def read_lines(
     memories: list[Mapping[str, Any]] = []
     links: list[Mapping[str, Any]] = []
     problems = Problems()
-    for where, kind, item in _parsed(path, problems):
+    for here, kind, item in _parsed(path, problems):
         if kind == "memory":
             memories.append(item)
         elif kind == "link":
             links.append(item)
         elif kind not in KINDS and item.get("format") != FORMAT:
-            problems.add(f"{where}{_unknown_format(item)}")
-    if problems.found:
-        more = len(problems.found) - _SHOWN_PROBLEMS
-        raise InvalidArgumentError(
-            problems.found[:_SHOWN_PROBLEMS] + ([f"… and {more} more"] if more > 0 else [])
-        )
+            here.add("", _unknown_format(item))
+    problems.raise_if_any(most=_SHOWN_PROBLEMS)
     return memories, links
 
 
@@ -123,28 +120,25 @@ def read_batch(path: str | os.PathLike[str], now: float, scope: object = None) -
     edges: list[Edge] = []
     header: dict[str, Any] = {}
     procedures = ProcedureLines()
-    for where, kind, line in _parsed(path, problems):
+    for here, kind, line in _parsed(path, problems):
         if kind in KINDS:
             told = len(procedures.problems)
-            procedures.read(where.removesuffix(": "), kind, line)
-            for problem in procedures.problems[told:]:
-                problems.add(problem)
+            procedures.read(here.lead.removesuffix(": "), kind, line)
+            problems.extend("", procedures.problems[told:])
             continue
         if kind == "rankblend":
-            _read_header(problems, where, line, header)
+            _read_header(here, line, header)
             continue
         if "scope" not in line and scope is None:
-            problems.add(
-                f"{where}names no scope; give it one, or pass one for all such lines (--scope)"
-            )
+            here.add("", "names no scope; give it one, or pass one for all such lines (--scope)")
         line.setdefault("scope", default if default is not None else _ANY)
         if kind == "memory":
-            item = read_item(problems, where, line, now=now)
+            item = read_item(here, line, now=now)
             if item is not None:
                 items.append(item)
         else:
-            place = arguments.read_scope(problems, f"{where}scope", line.pop("scope"))
-            edge = read_edge(problems, where, line, place)
+            place = arguments.read_scope(here, "scope", line.pop("scope"))
+            edge = read_edge(here, line, place)
             if edge is not None:
                 edges.append(edge)
     problems.raise_if_any()
@@ -153,8 +147,8 @@ def read_batch(path: str | os.PathLike[str], now: float, scope: object = None) -
 
 def _parsed(
     path: str | os.PathLike[str], problems: Problems
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What each line holds, with what problems with it start with, and its kind.
+) -> Iterator[tuple[Problems, str, dict[str, Any]]]:
+    """What each line holds, with the view of the problems for it, and its kind.
 
     Lines that are no object of a known kind are noted as problems and left out.
     """
@@ -165,37 +159,35 @@ def _parsed(
     except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
         raise InvalidArgumentError(f"{path}: cannot be read ({_told(error)})") from None
     for number, line in lines:
-        where = f"{path}:{number}: "
+        here = problems.line(path, number)
         try:
             item = json.loads(line)
         except (ValueError, RecursionError):
-            problems.add(f"{where}expected a JSON object")
+            here.add("", "expected a JSON object")
             continue
         if not isinstance(item, dict):
-            problems.add(f"{where}expected a JSON object, got {type(item).__name__}")
+            here.add("", f"expected a JSON object, got {type(item).__name__}")
             continue
         kind = item.pop("type", "memory")
         if kind not in ("memory", "link", "rankblend", *KINDS):
-            problems.add(f"{where}unknown type {kind!r:.40}; expected memory or link")
+            here.add("", f"unknown type {kind!r:.40}; expected memory or link")
             continue
-        yield where, kind, _decoded(item)
+        yield here, kind, _decoded(item)
 
 
-def _read_header(
-    problems: Problems, where: str, line: Mapping[str, Any], header: dict[str, Any]
-) -> None:
+def _read_header(problems: Problems, line: Mapping[str, Any], header: dict[str, Any]) -> None:
     """Enter what a header says; several, as of files joined into one, must say the same."""
     if line.get("format") != FORMAT:
-        problems.add(f"{where}{_unknown_format(line)}")
+        problems.add("", _unknown_format(line))
         return
     for name in (each for each in line if each not in _HEADER):
-        problems.add(f"{where}{name!s:.40}: not known in a header")
+        problems.add(f"{name!s:.40}", "not known in a header")
     if line.get("embedder") is not None:
-        problems.text(f"{where}embedder", line["embedder"], limit=arguments.MAX_ID)
-    problems.integer(f"{where}dimension", line.get("dimension"), least=1)
+        problems.text("embedder", line["embedder"], limit=arguments.MAX_ID)
+    problems.whole("dimension", line.get("dimension"), least=1, optional=True)
     for name in ("embedder", "dimension"):
         if header.setdefault(name, line.get(name)) != line.get(name):
-            problems.add(f"{where}{name}: another header of this file says something else")
+            problems.add(name, "another header of this file says something else")
 
 
 def _unknown_format(line: Mapping[str, Any]) -> str:
@@ -221,11 +213,6 @@ def _decoded(item: dict[str, Any]) -> dict[str, Any]:
         with suppress(ValueError):
             item["vector"] = np.frombuffer(base64.b64decode(vector["f32"], validate=True), "<f4")
     return item
-
-
-def _when(seconds: float | None) -> str | None:
-    moment = as_datetime(seconds)
-    return None if moment is None else moment.isoformat()
 
 
 def _told(error: Exception) -> str:

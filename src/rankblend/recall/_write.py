@@ -12,6 +12,7 @@ from functools import partial
 
 from attrs import frozen
 
+from rankblend.checks import Problems
 from rankblend.embedders import Embedder, embedder_dimension, identity
 from rankblend.errors import (
     EmbedderMismatchError,
@@ -21,7 +22,6 @@ from rankblend.errors import (
 )
 from rankblend.forks import guard
 from rankblend.recall import _arguments as arguments
-from rankblend.recall._arguments import Problems
 from rankblend.recall._embedding import EMBEDDER, embed_items
 from rankblend.recall._items import Item
 from rankblend.recall._live import LiveEngine

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import rankblend as rb
+from rankblend.checks import Problems
 from rankblend.recall import _arguments as arguments
-from rankblend.recall._arguments import Problems
 from rankblend.stores import Edge, Key, Record
 from rankblend.stores.graph import GraphStore
 from rankblend.stores.keywords import KeywordStore

@@ -188,8 +188,8 @@ REFUSED: dict[str, dict[str, Any]] = {
     "links[0].target: expected text, got int": {"links": [rb.Link(5)]},  # type: ignore[arg-type]
     "links[1].target: expected some text": {"links": ["a", ""]},
     "links[0].kind: expected some text": {"links": [rb.Link("a", "")]},
-    "links[0].weight: expected a number above 0": {"links": [rb.Link("a", weight=0)]},
-    "links[0].weight: expected None or a number in [0, 1]": {"links": [rb.Link("a", weight=2)]},
+    "links[0].weight: expected a number in (0, 1], got 0": {"links": [rb.Link("a", weight=0)]},
+    "links[0].weight: expected a number in (0, 1], got 2": {"links": [rb.Link("a", weight=2)]},
     "links[0].weight: expected a number": {"links": [rb.Link("a", weight=None)]},  # type: ignore[arg-type]
     "links[0].verified: expected True or False": {"links": [rb.Link("a", verified="no")]},  # type: ignore[arg-type]
     "at: expected a datetime with a time zone": {"at": datetime(2026, 1, 1)},  # noqa: DTZ001
@@ -452,8 +452,8 @@ BAD_OPTIONS: dict[str, dict[str, Any]] = {
     "clock: expected a callable": {"clock": datetime(2026, 1, 1, tzinfo=UTC)},
     "token_counter: expected a callable": {"token_counter": 4},
     "reranker: expected a callable": {"reranker": "x"},
-    "store_timeout: expected None or a positive number": {"store_timeout": 0},
-    "store_timeout: expected None or a positive": {"store_timeout": math.inf},
+    "store_timeout: expected None or a finite number > 0, got 0": {"store_timeout": 0},
+    "store_timeout: expected None or a finite number > 0, got inf": {"store_timeout": math.inf},
     "store_timeout: expected None": {"store_timeout": True},
     "statistics: expected root, visible or store": {"statistics": "all"},
     "layers: expected policies by layer name": {"layers": 5},

@@ -247,9 +247,11 @@ BAD_LINKS: dict[str, Any] = {
     "links[0].source: expected some text": [{"source": " ", "target": "b"}],
     "links[0].target: expected text, got int": [{"source": "a", "target": 5}],
     "links[0].kind: expected some text": [{"source": "a", "target": "b", "kind": ""}],
-    "links[0].weight: expected a number above 0": [{"source": "a", "target": "b", "weight": 0}],
+    "links[0].weight: expected a number in (0, 1], got 0": [
+        {"source": "a", "target": "b", "weight": 0}
+    ],
     "links[0].weight: expected a number": [{"source": "a", "target": "b", "weight": None}],
-    "links[0].weight: expected None or a number in [0, 1]": [
+    "links[0].weight: expected a number in (0, 1], got 2": [
         {"source": "a", "target": "b", "weight": 2}
     ],
     "links[0].verified: expected True or False": [{"source": "a", "target": "b", "verified": 1}],
