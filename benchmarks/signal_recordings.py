@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from rankblend.experiment.datasets import JudgedQuery
 from rankblend.experiment.recording import Manifest, RecordedStore, Recording
-from rankblend.experiment.recording._arrow import rows_to_batch
-from rankblend.experiment.recording._gather import Row, Standing
-from rankblend.experiment.recording._unfinished import Unfinished
+from rankblend.experiment.recording._arrow import Unfinished, rows_to_batch
+from rankblend.experiment.recording._gather import MemoryRow, Row
 from rankblend.profiles import Pool, RankingProfile, SignalRecipe
 from rankblend.recall import StoredMemory
 from rankblend.relevance import Node, Scope
@@ -63,7 +62,7 @@ def make_recording(world: World, path: Path) -> Recording:
         rankblend="0",
     )  # fmt: skip
     memories = tuple(
-        Standing(Key(SCOPE, name), "semantic", number, 1, np.empty(0, np.float32))
+        MemoryRow(Key(SCOPE, name), "semantic", number, 1, np.empty(0, np.float32))
         for number, name in enumerate(world.ids)
     )
     everything = np.arange(CANDIDATES, dtype=np.int32)

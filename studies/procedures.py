@@ -20,7 +20,7 @@ from rankblend.experiment.datasets import Dataset, load_tau2_banking, load_taube
 from rankblend.experiment.evaluate import evaluate, remember_dataset
 from rankblend.experiment.inference import Comparison, compare
 from rankblend.experiment.report import Report, Section, Table
-from rankblend.experiment.report._formats import as_markdown
+from rankblend.experiment.report._report import as_markdown
 from rankblend.experiment.results import Results
 from studies.outcome import clear, contrast_cell, decimals
 from studies.procedure_arms import MEASURES

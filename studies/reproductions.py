@@ -25,7 +25,7 @@ from rankblend.embedders import Embedder
 from rankblend.experiment.datasets import Dataset, load_dataset
 from rankblend.experiment.measures import Judgments, measure_rankings
 from rankblend.experiment.report import Report, Section, Table
-from rankblend.experiment.report._formats import as_markdown
+from rankblend.experiment.report._report import as_markdown
 from rankblend.files import write_whole
 from rankblend.kernels.curves import min_max
 from rankblend.kernels.fuse import reciprocal_rank_votes

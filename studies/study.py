@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rankblend.experiment.report import Report, Section, Table
-from rankblend.experiment.report._formats import as_markdown
+from rankblend.experiment.report._report import as_markdown
 from studies.absence import absence_study
 from studies.earlier import preset_study
 from studies.embedders import EMBEDDERS

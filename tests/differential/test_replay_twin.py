@@ -15,9 +15,8 @@ from rankblend.experiment.datasets import JudgedQuery
 from rankblend.experiment.measures import Judgments, measure_rankings
 from rankblend.experiment.plans import AllObserved, Arm, Unheld
 from rankblend.experiment.recording import Manifest, RecordedStore, Recording
-from rankblend.experiment.recording._arrow import rows_to_batch
-from rankblend.experiment.recording._gather import Row, Standing
-from rankblend.experiment.recording._unfinished import Unfinished
+from rankblend.experiment.recording._arrow import Unfinished, rows_to_batch
+from rankblend.experiment.recording._gather import MemoryRow, Row
 from rankblend.experiment.replay import _blocks as ranks
 from rankblend.experiment.replay import _tables as stacks
 from rankblend.experiment.replay import replay
@@ -85,7 +84,7 @@ def random_recording(
         distance = rng.integers(0, 3, n).astype(np.int32)
         twins = rng.integers(0, n, 2) if n > 4 and number % 3 == 1 else []
         memories = tuple(
-            Standing(
+            MemoryRow(
                 Key(SCOPES[far], name), "semantic",
                 7 if position in twins else position + 100, int(rng.integers(1, 9)),
                 np.empty(0, np.float32),

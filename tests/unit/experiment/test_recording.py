@@ -14,7 +14,7 @@ from rankblend.errors import InvalidArgumentError, RecordingError, StoreFailedEr
 from rankblend.experiment.datasets import Dataset, JudgedQuery
 from rankblend.experiment.plans import Unheld
 from rankblend.experiment.recording import Manifest, Recording, record
-from rankblend.experiment.recording._unfinished import MANIFEST
+from rankblend.experiment.recording._arrow import MANIFEST
 from rankblend.profiles import Pool, RankingProfile, Select, SignalRecipe, load_profile
 from rankblend.relevance import Node, Scope
 from rankblend.stores import Observation, Reason, StoreQuery

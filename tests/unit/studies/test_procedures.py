@@ -17,7 +17,7 @@ from studies.procedures import procedures_report
 
 from rankblend.embedders import wordllama
 from rankblend.experiment.datasets import Dataset, JudgedQuery, TaskRun
-from rankblend.experiment.report._formats import as_markdown
+from rankblend.experiment.report._report import as_markdown
 from rankblend.relevance import Scope
 
 SCOPE = Scope.parse("dataset:bank")

@@ -16,7 +16,7 @@ from studies.replays import measured
 from studies.subjects import Subject, few_queries, load_subject, studied_profile
 
 from rankblend.experiment.datasets import load_dataset
-from rankblend.experiment.report._formats import as_markdown
+from rankblend.experiment.report._report import as_markdown
 
 LIMIT = 5
 

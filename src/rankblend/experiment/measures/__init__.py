@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from rankblend.experiment.measures._judgments import Graded, Judgments
-from rankblend.experiment.measures._measure import Measure, parse_measure, parse_measures
-from rankblend.experiment.measures._rankings import measure_rankings
+from rankblend.experiment.measures._measure import (
+    Measure,
+    measure_rankings,
+    parse_measure,
+    parse_measures,
+)
 
 __all__ = [
     "Graded",

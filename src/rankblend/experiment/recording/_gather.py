@@ -74,7 +74,7 @@ def _suffix(store: RecordedStore, seeding: int) -> str:
 
 
 @frozen(eq=False)
-class Asked:
+class Round:
     """One recall that asked everything.
 
     Args:
@@ -87,7 +87,7 @@ class Asked:
 
 
 @frozen(eq=False)
-class Standing:
+class MemoryRow:
     """What holds of a memory whatever is asked.
 
     Attributes:
@@ -120,7 +120,7 @@ class Row:
 
     query: JudgedQuery
     now: float
-    memories: tuple[Standing, ...]
+    memories: tuple[MemoryRow, ...]
     distance: NDArray[np.int32]
     verified: NDArray[np.int32]
     proposed: dict[str, NDArray[np.int32]] = field(repr=False)
@@ -133,13 +133,13 @@ class Row:
         return not words(self.query.text)
 
 
-def gather(query: JudgedQuery, now: float, asked: Sequence[Asked], manifest: Manifest) -> Row:
+def gather(query: JudgedQuery, now: float, asked: Sequence[Round], manifest: Manifest) -> Row:
     """Join what several recalls of one query know.
 
     What a store says about a memory does not depend on what else it is asked about, so the recalls
     agree wherever they overlap; seeded stores are kept apart by seeding.
     """
-    memories: dict[str, Standing] = {}
+    memories: dict[str, MemoryRow] = {}
     distances: dict[str, int] = {}
     pairs: dict[tuple[str, str], None] = {}
     for each in asked:
@@ -147,7 +147,7 @@ def gather(query: JudgedQuery, now: float, asked: Sequence[Asked], manifest: Man
         for at, key in enumerate(found.keys):
             if key.id in memories:
                 continue
-            memories[key.id] = Standing(
+            memories[key.id] = MemoryRow(
                 key,
                 found.layers[at],
                 0 if found.digests is None else int(found.digests[at]),
@@ -174,7 +174,7 @@ def gather(query: JudgedQuery, now: float, asked: Sequence[Asked], manifest: Man
     return row
 
 
-def _put_proposals(row: Row, asked: Asked, manifest: Manifest, place: dict[str, int]) -> None:
+def _put_proposals(row: Row, asked: Round, manifest: Manifest, place: dict[str, int]) -> None:
     stores = {store.name: store for store in manifest.stores}
     lists: dict[str, list[tuple[int, int]]] = {}
     for identifier, sources in asked.recall.trace.sources.items():
@@ -185,7 +185,7 @@ def _put_proposals(row: Row, asked: Asked, manifest: Manifest, place: dict[str, 
         row.proposed[name] = np.array([position for _, position in sorted(ranked)], np.int32)
 
 
-def _put_evidence(row: Row, asked: Asked, manifest: Manifest, place: dict[str, int]) -> None:
+def _put_evidence(row: Row, asked: Round, manifest: Manifest, place: dict[str, int]) -> None:
     candidates = asked.recall.ranking.candidates
     where = np.array([place[identifier] for identifier in candidates.ids], np.int64)
     for store in manifest.stores:

@@ -14,12 +14,11 @@ from attrs import evolve
 from rankblend import limits
 from rankblend.errors import InvalidArgumentError, RecordingError
 from rankblend.experiment.datasets import Dataset, JudgedQuery
-from rankblend.experiment.recording._arrow import import_pyarrow, rows_to_batch
-from rankblend.experiment.recording._gather import Asked, Row, gather
+from rankblend.experiment.recording._arrow import Unfinished, import_pyarrow, rows_to_batch
+from rankblend.experiment.recording._gather import Round, Row, gather
 from rankblend.experiment.recording._manifest import Manifest, RecordedStore, dataset_hash
 from rankblend.experiment.recording._pools import seeding_of
 from rankblend.experiment.recording._recording import Recording
-from rankblend.experiment.recording._unfinished import Unfinished
 from rankblend.files import refuse
 from rankblend.profiles import (
     Pool,
@@ -161,7 +160,7 @@ def record(
     refuse(path)
     unfinished = Unfinished(path)
     manifest = _resumed(unfinished, manifest, timed=now is not None)
-    asking = _Asking(memory, dataset, manifest, {"filters": filters, "prefer": prefer})
+    asking = _Recorder(memory, dataset, manifest, {"filters": filters, "prefer": prefer})
     for number, start in enumerate(range(0, len(dataset.queries), _BATCH)):
         batch = dataset.queries[start : start + _BATCH]
         if number >= unfinished.done():
@@ -173,7 +172,7 @@ def record(
     return Recording.open(path)
 
 
-class _Asking:
+class _Recorder:
     """Asks one memory every query in all the ways a recording needs."""
 
     def __init__(
@@ -194,7 +193,7 @@ class _Asking:
         """One query."""
         now = query.now or datetime.fromtimestamp(self.manifest.now, UTC)
         asked = [
-            Asked(
+            Round(
                 seeding,
                 self.memory.recall(
                     query.text, scope=query.scope, reach=self.dataset.reach, profile=profile,

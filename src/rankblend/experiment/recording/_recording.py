@@ -13,11 +13,10 @@ from typing import Any
 from rankblend.caches import Lru
 from rankblend.errors import RecordingError
 from rankblend.experiment.measures import Judgments
-from rankblend.experiment.recording._arrow import CANDIDATES, import_pyarrow
+from rankblend.experiment.recording._arrow import BLOCK, CANDIDATES, MANIFEST, import_pyarrow
 from rankblend.experiment.recording._block import Block, Memories
 from rankblend.experiment.recording._manifest import Manifest
 from rankblend.experiment.recording._query import RecordedQuery
-from rankblend.experiment.recording._unfinished import BLOCK, MANIFEST
 from rankblend.files import hold
 
 _BLOCKS = 16  # blocks, some two thousand queries

@@ -27,7 +27,7 @@ from rankblend.experiment.measures import Measure, measure_rankings
 from rankblend.experiment.recording import Block, pools_of
 from rankblend.experiment.replay._arms import Run
 from rankblend.experiment.replay._batches import WeightBatch
-from rankblend.experiment.replay._tables import Prepared, Stack
+from rankblend.experiment.replay._tables import BlockTables, Stack
 from rankblend.kernels.blend import BELOW_TIPS
 from rankblend.recall import FLOOR_TOLERANCE, Ranking, parts_of, rank_candidates
 from rankblend.relevance import COVERAGE_TOLERANCE, Require, ScopeBlendMode
@@ -447,7 +447,7 @@ def run_block(block: Block, work: Work) -> BlockResult:
         np.zeros(shape, np.bool_),
         np.full(shape, np.nan),
     )
-    prepared = Prepared.of(block)
+    prepared = BlockTables.of(block)
     for batch in work.batches:
         try:
             stacks = prepared.stacks(batch)

@@ -192,7 +192,7 @@ def _patterns(present: NDArray[np.bool_]) -> IntArray:
     return np.tensordot(1 << np.arange(len(present)), present, axes=1)
 
 
-class Prepared:
+class BlockTables:
     """A block with what has been worked out on it: pools by demand, signals by recipe.
 
     Args:
@@ -206,7 +206,7 @@ class Prepared:
         self._signals: Lru[Hashable, tuple[Derived, NDArray[np.int64]]] = Lru(_SIGNALS)
 
     @classmethod
-    def of(cls, block: Block) -> Prepared:
+    def of(cls, block: Block) -> BlockTables:
         """The one of a block, with what earlier replays worked out."""
         known = block.memo.get("prepared")
         if not isinstance(known, cls):
