@@ -41,7 +41,6 @@ SHARED_NAMES = {
     "evidence": "what a score rests on; the command shows a reranker's",
     "fit": "the command that does it",
     "gate": "what lets nothing bad through",
-    "gather": "all the evidence of one query: of a recall, and for a recording",
     "graph": "nodes and edges: of a procedure, and of memories",
     "kernels": "pure functions on arrays",
     "mcp": "the command that serves it",

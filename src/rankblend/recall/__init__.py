@@ -10,7 +10,7 @@ from rankblend.recall._derive import RANGE_SLACK, Derived, collapse, derive
 from rankblend.recall._embedding import stored_embedder
 from rankblend.recall._engine import CATALOG_STORES, default_stores
 from rankblend.recall._explain import Explanation, ExplanationRow
-from rankblend.recall._gather import reads
+from rankblend.recall._inquiry import reads
 from rankblend.recall._items import read_edges, read_items
 from rankblend.recall._memory import Memory, ScopeLike
 from rankblend.recall._portable import read_batch, read_lines, write_lines

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,7 +24,6 @@ from rankblend.errors import (
     StoreError,
     StoreFailedError,
 )
-from rankblend.limits import LIMITS
 from rankblend.profiles import RankingProfile, load_profile
 from rankblend.recall import _arguments as arguments
 from rankblend.recall._ask import Rounds, away
@@ -34,7 +33,7 @@ from rankblend.recall._items import read_edges, read_items
 from rankblend.recall._live import LiveEngine, Snapshots
 from rankblend.recall._pipeline import answer
 from rankblend.recall._portable import export_lines, read_batch, write_lines
-from rankblend.recall._question import Question, Reranker
+from rankblend.recall._question import ProfileLike, Question, Reranker, read_question
 from rankblend.recall._result import Recall, StoredMemory
 from rankblend.recall._write import Batch, Progress, collecting_seldom, owned_keys, write
 from rankblend.relevance import Scope
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 ScopeLike = Scope | str
-ProfileLike = RankingProfile | str | os.PathLike[str]
 
 
 class Memory:
@@ -215,8 +213,9 @@ class Memory:
             MemoryContractError: A store proposed what this query may not see; always.
         """
         ask = partial(
-            self._question, query, scope, reach, top, profile, weights, filters, prefer, seeds,
-            as_of, now, include_expired=include_expired,
+            self._question, query=query, scope=scope, reach=reach, top=top, profile=profile,
+            weights=weights, filters=filters, prefer=prefer, seeds=seeds, as_of=as_of, now=now,
+            include_expired=include_expired,
         )  # fmt: skip
         return self._answered(ask, reinforce=reinforce, strict=strict)
 
@@ -240,8 +239,9 @@ class Memory:
     ) -> Recall:
         """`recall` without blocking the event loop: stores side by side, the same answer."""
         ask = partial(
-            self._question, query, scope, reach, top, profile, weights, filters, prefer, seeds,
-            as_of, now, include_expired=include_expired,
+            self._question, query=query, scope=scope, reach=reach, top=top, profile=profile,
+            weights=weights, filters=filters, prefer=prefer, seeds=seeds, as_of=as_of, now=now,
+            include_expired=include_expired,
         )  # fmt: skip
         return await away(partial(self._answered, ask, reinforce=reinforce, strict=strict))
 
@@ -545,12 +545,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -603,63 +598,22 @@ class Memory:
         problems.raise_if_any()
         return now
 
-    def _question(
-        self,
-        query: str,
-        scope: object,
-        reach: str,
-        top: int | None,
-        profile: ProfileLike | None,
-        weights: Mapping[str, float] | None,
-        filters: Mapping[str, object] | None,
-        prefer: Mapping[str, object] | None,
-        seeds: Sequence[str | Seed],
-        as_of: datetime | str | None,
-        now: datetime | str | None,
-        *,
-        include_expired: bool,
-    ) -> tuple[Engine, Question]:
+    def _question(self, **given: Any) -> tuple[Engine, Question]:
         live = self._open_engine()
-        problems = Problems()
-        text = arguments.read_query(problems, query)
-        scopes = arguments.read_scopes(problems, scope)
-        reached = arguments.read_reach(problems, reach, allowed=self._allow_subtree)
-        LIMITS["shown"].hold(problems, "top", top, optional=True)
-        hard = arguments.read_filters(problems, "filters", filters)
-        arguments.read_filters(problems, "prefer", prefer)
-        starts = arguments.read_seeds(problems, seeds)
-        valid_at = problems.time("as_of", as_of, optional=True)
-        asked_at = problems.time("now", now, optional=True)
-        if weights is not None and not isinstance(weights, Mapping):
-            problems.add("weights", "expected a mapping from signals to numbers")
-        problems.raise_if_any()
-        recipe = self._profile if profile is None else load_profile(profile)
-        if weights:
-            recipe = recipe.with_weights(weights)
-        live.refresh()
-        engine: Engine = live
-        if valid_at is not None:
-            engine = self._snapshots.at(valid_at, {scope.root for scope in scopes})
-        present = self._now(asked_at)
-        question = Question(
-            text,
-            scopes,
-            recipe,
-            reached,
-            self._statistics,
-            valid_at if valid_at is not None else present,
-            present,
-            valid_at,
-            top,
-            hard,
-            dict(prefer or {}),
-            starts,
-            bool(include_expired),
-            self._embed_query if self._embedder is not None else None,
-            self._reranker,
-            self._count_tokens,
+        question = read_question(
+            given,
+            allow_subtree=self._allow_subtree,
+            profile=self._profile,
+            statistics=self._statistics,
+            present=self._now,
+            embed=self._embed_query if self._embedder is not None else None,
+            reranker=self._reranker,
+            count_tokens=self._count_tokens,
         )
-        return engine, question
+        live.refresh()
+        if question.as_of is None:
+            return live, question
+        return self._snapshots.at(question.as_of, {each.root for each in question.scopes}), question
 
     def _embed_query(self, text: str) -> NDArray[np.float32] | None:
         catalog, embedder = self._engine.catalog, self._embedder

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rankblend.recall._ask import Rounds
 from rankblend.recall._engine import Engine
-from rankblend.recall._gather import Gathered, Gathering, Moved
+from rankblend.recall._inquiry import Gathered, Inquiry, Moved
 from rankblend.recall._question import Question, Serving
 from rankblend.recall._rank import rank_candidates
 from rankblend.recall._result import Recall, Shadow, Trace, matches_from
@@ -25,14 +25,14 @@ def answer(engine: Engine, question: Question, rounds: Rounds) -> Recall:
     serving = question.serving()  # before anything is locked: an admission may take its time
     for attempt in range(1, _ATTEMPTS):
         try:
-            with Gathering(engine, question, rounds, first=attempt == 1).gathered() as found:
+            with Inquiry(engine, question, rounds, first=attempt == 1).gathered() as found:
                 recall = rank(question, serving, found)
             if engine.view.is_current():
                 return recall
         except Moved:
             pass
         engine.refresh()
-    with Gathering(engine, question, rounds, first=False, last=True).gathered() as found:
+    with Inquiry(engine, question, rounds, first=False, last=True).gathered() as found:
         return rank(question, serving, found)
 
 

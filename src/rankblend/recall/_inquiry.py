@@ -1,4 +1,4 @@
-"""Gathering the candidates of a question with all evidence, from the stores of this process."""
+"""Inquiry the candidates of a question with all evidence, from the stores of this process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Moved(Exception):  # noqa: N818 - no error
     """Somebody wrote while a store was waited for."""
 
 
-class Gathering:
+class Inquiry:
     """One question to the stores of this process: who is asked for what, and what came of it.
 
     Args:
