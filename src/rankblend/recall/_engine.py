@@ -23,6 +23,8 @@ from rankblend.stores import (
     Record,
     Store,
     StoreQuery,
+    SupportsEdges,
+    SupportsWalk,
     SupportsWrite,
 )
 from rankblend.stores.catalog import ActivityStore, CatalogStore, CatalogView, Condition, Filters
@@ -182,20 +184,6 @@ class Engine:
             return asked_by(call, self.lock)
         return partial(turns.ask, asked_by(call, self.lock, turns.lock))
 
-    def vectors_of(
-        self, query_for: Callable[[Store], StoreQuery], ids: Sequence[str]
-    ) -> NDArray[np.float32] | None:
-        """float32, shape (n, d): the vectors of some ids, NaN rows where there is none.
-
-        None: no store has any, or ever had.
-        """
-        for store in self.stores.values():
-            if not isinstance(store, VectorStore) or store.name in self.behind:
-                continue
-            if store.dimension is not None:
-                return store.vectors_of(query_for(store), ids)
-        return None
-
     def follow(
         self,
         *,
@@ -225,7 +213,7 @@ class Engine:
             if isinstance(store, SupportsWrite):
                 calls += [partial(store.remove, removed)] if removed else []
                 calls += [partial(store.add, changed)] if changed else []
-            if isinstance(store, GraphStore):
+            if isinstance(store, SupportsEdges):
                 calls += [partial(store.remove_edges, edges_removed)] if edges_removed else []
                 calls += [partial(store.add_edges, edges)] if edges else []
             self.tell(name, *calls)
@@ -248,11 +236,11 @@ class Engine:
         elif calls:
             asked_by(take_in, self.lock)()
 
-    def graphs(self) -> Iterator[GraphStore]:
-        """The graph stores among the stores."""
-        for store in self.stores.values():
-            if isinstance(store, GraphStore):
-                yield store
+    def walkers(self) -> Iterator[tuple[str, SupportsWalk]]:
+        """The stores that walk along links, by name."""
+        for name, store in self.stores.items():
+            if isinstance(store, SupportsWalk):
+                yield name, store
 
     def admit(
         self,

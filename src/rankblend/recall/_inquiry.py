@@ -30,7 +30,15 @@ from rankblend.recall._propose import (
 from rankblend.recall._question import Question
 from rankblend.recall._result import Visibility
 from rankblend.relevance import ScopeBlendMode
-from rankblend.stores import NumberedIds, Reason, Record, Seed, Store, StoreQuery
+from rankblend.stores import (
+    NumberedIds,
+    Reason,
+    Record,
+    Seed,
+    Store,
+    StoreQuery,
+    SupportsVectors,
+)
 from rankblend.stores.catalog import Seen
 
 
@@ -234,7 +242,7 @@ class Inquiry:
         select = question.profile.select
         vectors = None
         if select.duplicate_penalty > 0 or select.diversity > 0:
-            vectors = engine.vectors_of(limits.query_for, ids)
+            vectors = self.vectors(ids)
         tokens = None
         if select.max_tokens is not None:
             records = engine.view.contents(ids.serials)
@@ -253,15 +261,35 @@ class Inquiry:
             tuple(verified),
         )
 
+    def vectors(self, ids: Sequence[str]) -> NDArray[np.float32] | None:
+        """float32, shape (n, d): the vectors of some ids, NaN rows where there is none.
+
+        Of the first store that has any; None: no store has, or it failed.
+        """
+        for name, store in self.engine.stores.items():
+            if name in self.engine.behind or not isinstance(store, SupportsVectors):
+                continue
+            if store.dimension is None:
+                continue
+            call = partial(store.vectors_of, self.limits.query_for(store), ids)
+            (outcome,) = self.ask([self.request(store, "vectors", call, tuple(ids))])
+            failure, given = outcome.failure, cast("NDArray[np.float32]", outcome.value)
+            if failure is None and np.shape(given)[:1] != (len(ids),):
+                failure = Failure(name, "vectors", Reason.FAILED, "InvalidArrayError")
+            if failure is None:
+                return given
+            self.failures.append(failure)
+        return None
+
     def walk_notes(self) -> tuple[str, ...]:
         """What cut a graph's walk short, beside its ordinary number of hops."""
         notes = []
-        for graph in self.engine.graphs():
-            if graph.name in self.limits.observers and graph.name in self.limits.seeded:
-                traced = graph.trace(self.limits.seeded[graph.name])
+        for name, store in self.engine.walkers():
+            if name in self.limits.observers and name in self.limits.seeded:
+                traced = store.trace(self.limits.seeded[name])
                 cuts = [cut for cut in traced["capped"] if cut != "hops"]
                 if cuts:
-                    notes.append(f"store {graph.name!r}: the walk was cut by {' and '.join(cuts)}")
+                    notes.append(f"store {name!r}: the walk was cut by {' and '.join(cuts)}")
         return tuple(notes)
 
     def request(

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 from sqlite3 import Connection
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,17 @@ from rankblend.stores import (
     Record,
     ScopedRows,
     Store,
+    SupportsCache,
+    SupportsEdges,
+    SupportsLoad,
+    SupportsRebuild,
+    SupportsVectors,
     SupportsWrite,
     latest,
 )
 from rankblend.stores.catalog import CatalogProtocol, Compaction, relabel_vectors
-from rankblend.stores.graph import GraphStore
-from rankblend.stores.keywords import KeywordStore
 from rankblend.stores.procedures import questions, replace_vectors
 from rankblend.stores.procedures import relabel as relabel_procedures
-from rankblend.stores.vectors import VectorStore
 from rankblend.values import is_text
 
 _KEPT = 4
@@ -65,7 +67,6 @@ class Snapshots:
 
 T = TypeVar("T")
 _BATCH = 4096
-_REBUILT = (VectorStore, KeywordStore, GraphStore)  # from the catalog alone, whatever befell them
 
 
 class LiveEngine(Engine):
@@ -102,7 +103,7 @@ class LiveEngine(Engine):
     def load(self) -> None:
         """Fill every store from the catalog, from what it kept there where that is still good."""
         with self.lock.writing():
-            self.unread = {graph.name for graph in self.graphs()}
+            self.unread = self._deferred()
             with self._showing():
                 self._fill()
             self._catch_up()
@@ -113,14 +114,22 @@ class LiveEngine(Engine):
         if self._torn or self._shown != self.catalog.generation:
             return
         for name, store in self.stores.items():
-            if not isinstance(store, KeywordStore) or name in self.behind:
+            if not isinstance(store, SupportsCache) or name in self.behind:
                 continue
             # A file that cannot be written now (read-only, full, busy) has lost nothing by it, and
             # nobody waits for that.
             with suppress(StoreError):
                 self.catalog.stop_waiting()
                 if len(store) and self.catalog.cache_is_due(name):
-                    self.catalog.save_cache(name, store.snapshot())
+                    self._save(name, store)
+
+    def _save(self, name: str, store: SupportsCache) -> None:
+        try:
+            data = self.asked(name, store.snapshot)()
+        except Exception as error:
+            _warn_of_cache(name, "give", error)
+            return
+        self.catalog.save_cache(name, data)
 
     def distrust(self) -> None:
         """Have the stores filled anew before they are asked again: they may be in disorder."""
@@ -132,7 +141,7 @@ class LiveEngine(Engine):
         if self.unread and not self.lock.inside:
             with self.lock.writing():
                 self._catch_up()
-                self._read_graphs(self.unread)
+                self._load(self.unread)
                 self.unread = set()
 
     def catch_up(self) -> None:
@@ -264,11 +273,12 @@ class LiveEngine(Engine):
     def at(self, as_of: float, roots: AbstractSet[Scope]) -> Engine:
         """A separate engine with the revisions of some roots that were valid at a time.
 
-        Vectors, keywords and graph are filled anew, so that nothing later, not even a statistic,
-        has any influence. Other stores are shared: they see the query and answer as they can.
+        Stores that can be made anew are, so that nothing later, not even a statistic, has any
+        influence. Other stores are shared: they see the query and answer as they can.
         """
-        stores = [
-            store.fresh() if isinstance(store, _REBUILT) else store
+        rebuilt = self._rebuilt()
+        stores: list[Store] = [
+            store.fresh() if name in rebuilt else store  # type: ignore[attr-defined]
             for name, store in self.stores.items()
             if name not in CATALOG_STORES
         ]
@@ -281,9 +291,7 @@ class LiveEngine(Engine):
             edges = [
                 edge for edge in self.catalog.iter_edges(as_of=as_of) if edge.scope.root in roots
             ]
-            shared = frozenset(self.stores) - {
-                name for name, store in self.stores.items() if isinstance(store, _REBUILT)
-            }
+            shared = frozenset(self.stores) - rebuilt
             past.behind.update({n: kind for n, kind in self.behind.items() if n in shared})
             past.lock, past.present = self.lock, self.catalog
             past.turns = {name: turns for name, turns in self.turns.items() if name in shared}
@@ -314,79 +322,111 @@ class LiveEngine(Engine):
         torn = self._torn
         with self._showing():
             if torn or not changes.complete or (changes and self._reembedded()):
-                rebuilt = [n for n, store in self.stores.items() if isinstance(store, _REBUILT)]
-                self.follow(removed=changes.removed, without=frozenset(rebuilt))
+                self.follow(removed=changes.removed, without=self._rebuilt())
                 self._fill_anew()
             elif changes:
                 self.follow(
                     changed=changes.changed,
                     removed=changes.removed,
                     edges=changes.edges,
-                    edges_removed=[*changes.edges_removed, *self._held(changes.edges_gone)],
+                    edges_removed=[
+                        *changes.edges_removed,
+                        *self._held(changes.edges_gone, self.stores.values()),
+                    ],
                 )
 
-    def _held(self, gone: AbstractSet[int]) -> set[Edge]:
+    def _held(self, gone: AbstractSet[int], stores: Iterable[Store]) -> set[Edge]:
         """The edges with some digests among those that are held here."""
         if not gone:
             return set()
-        held = chain(self.equivalents.edges(), *(graph.edges() for graph in self.graphs()))
+        linking = (store.edges() for store in stores if isinstance(store, SupportsEdges))
+        held = chain(self.equivalents.edges(), *linking)
         return {edge for edge in held if edge.digest in gone}
+
+    def _rebuilt(self) -> frozenset[str]:
+        """The stores that follow from the catalog alone, whatever befell them."""
+        return frozenset(n for n, s in self.stores.items() if isinstance(s, SupportsRebuild))
+
+    def _deferred(self) -> set[str]:
+        """The stores that are filled when they are first asked: those of links, in one call."""
+        return {
+            name
+            for name, store in self.stores.items()
+            if isinstance(store, SupportsEdges)
+            and isinstance(store, SupportsLoad)
+            and not isinstance(store, SupportsCache)
+        }
 
     def _reembedded(self) -> bool:
         """Whether somebody gave the file vectors of another length than a store holds."""
         dimension = self.catalog.dimension
         return any(
-            isinstance(store, VectorStore) and store.dimension not in (None, dimension)
+            isinstance(store, SupportsVectors) and store.dimension not in (None, dimension)
             for store in self.stores.values()
+            if isinstance(store, SupportsRebuild)
         )
 
     def _fill_anew(self) -> None:
         """Too much was written elsewhere to be told one by one: read everything."""
         self.equivalents = Equivalents()
         for name, store in self.stores.items():
-            if isinstance(store, _REBUILT):
-                self.stores[name] = store.fresh()
+            if isinstance(store, SupportsRebuild):
+                self.stores[name] = cast("Store", store.fresh())
                 self.behind.pop(name, None)
         self._fill()
-        self._read_graphs({graph.name for graph in self.graphs()} - self.unread)
+        self._load(self._deferred() - self.unread)
 
     def _fill(self) -> None:
-        """Show the stores but graphs everything there is; the caller holds the lock for writing."""
-        rows = self.catalog.rows()
-        knowing = {graph.name for graph in self.graphs()}
+        """Show the stores everything there is; the caller holds the lock for writing.
+
+        Not those that are filled when they are first asked.
+        """
+        rows, knowing = self.catalog.rows(), self._deferred()
         for name, store in self.stores.items():
-            if isinstance(store, VectorStore) and not len(store):
-                read = partial(self.catalog.load_vectors, rows.serials)
-                self.tell(name, partial(store.load, rows.shared(), read))
+            if name in knowing:
+                continue
+            if isinstance(store, SupportsCache) and self._restore(name, store, rows):
                 knowing.add(name)
-            elif isinstance(store, KeywordStore) and self._restore(store, rows):
+            elif isinstance(store, SupportsLoad) and not len(store):
+                self._load({name})
                 knowing.add(name)
-        if any(isinstance(s, SupportsWrite) for n, s in self.stores.items() if n not in knowing):
+        others = {n: store for n, store in self.stores.items() if n not in knowing}
+        if any(isinstance(store, SupportsWrite) for store in others.values()):
             for records in _batched(self.catalog.iter_records(), _BATCH):
                 self.follow(changed=records, without=frozenset(knowing))
+        for name, store in others.items():
+            if isinstance(store, SupportsEdges):
+                self.tell(name, partial(_relink, store, list(self.catalog.iter_edges())))
         self.equivalents.put(self.catalog.linked(EQUIVALENT))
         self.equivalents.put_edges(self.catalog.iter_edges(kind=EQUIVALENT))
 
-    def _restore(self, store: KeywordStore, rows: ScopedRows) -> bool:
+    def _restore(self, name: str, store: SupportsCache, rows: ScopedRows) -> bool:
         """Fill a store from what it kept in the catalog, unless that is of no use any more."""
-        kept = self.catalog.load_cache(store.name)
+        kept = self.catalog.load_cache(name)
         if kept is None:
             return False
         generation, data = kept
         current = generation == self.catalog.generation
         missed = self.catalog.changes(generation)
-        if not (missed.complete and store.restore(data, rows=rows.shared() if current else None)):
-            self.catalog.discard_cache(store.name)
+        if not (missed.complete and _taken(name, store, data, rows.shared() if current else None)):
+            self.catalog.discard_cache(name)
             return False
-        others = frozenset(self.stores) - {store.name}
-        self.follow(changed=missed.changed, removed=missed.removed, without=others)
+        self.follow(
+            changed=missed.changed,
+            removed=missed.removed,
+            edges=missed.edges,
+            edges_removed=[
+                *missed.edges_removed,
+                *self._held(missed.edges_gone, [self.stores[name]]),
+            ],
+            without=frozenset(self.stores) - {name},
+        )
         return True
 
-    def _read_graphs(self, names: AbstractSet[str]) -> None:
-        for graph in self.graphs():
-            if graph.name in names:
-                rows, edges = self.catalog.rows(), list(self.catalog.iter_edges())
-                self.tell(graph.name, partial(graph.load, rows, self.catalog.linked(), edges))
+    def _load(self, names: AbstractSet[str]) -> None:
+        for name, store in self.stores.items():
+            if name in names and isinstance(store, SupportsLoad):
+                self.tell(name, partial(store.load_contents, self.catalog))
 
     def _warn_if_behind(self) -> None:
         for name, kind in self.behind.items():
@@ -396,6 +436,30 @@ class LiveEngine(Engine):
                 CacheWarning,
                 stacklevel=4,
             )
+
+
+def _relink(store: SupportsEdges, edges: Sequence[Edge]) -> None:
+    """Show a store all links; what it holds beside them is gone."""
+    there = {edge.identity for edge in edges}
+    store.remove_edges([edge for edge in store.edges() if edge.identity not in there])
+    store.add_edges(edges)
+
+
+def _taken(name: str, store: SupportsCache, data: bytes, rows: ScopedRows | None) -> bool:
+    try:
+        return store.restore(data, rows=rows)
+    except Exception as error:
+        _warn_of_cache(name, "take", error)
+        return False
+
+
+def _warn_of_cache(name: str, verb: str, error: Exception) -> None:
+    warnings.warn(
+        f"store {name!r} could not {verb} its cache ({type(error).__name__}); it is filled from the "
+        "memories instead, which takes longer",
+        CacheWarning,
+        stacklevel=5,
+    )
 
 
 class _MoreToEmbedError(Exception):

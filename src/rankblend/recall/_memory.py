@@ -276,8 +276,8 @@ class Memory:
         engine, where = self._open_engine(), Scope.of(scope)
         engine.refresh()
         with engine.lock.reading():
-            for graph in engine.graphs():
-                return graph.to_networkx(engine.sight(where, self._now(None)))
+            for _, store in engine.walkers():
+                return store.to_networkx(engine.sight(where, self._now(None)))
         raise InvalidArgumentError("to_networkx: this memory was opened without a graph store")
 
     def __len__(self) -> int:

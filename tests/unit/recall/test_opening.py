@@ -62,7 +62,7 @@ def test_open_when_nobody_asks_then_the_graph_is_not_filled(path: Path) -> None:
         memory.forget("n5", scope=USER)
         memory.link("n7", "Orders", scope=USER)
         assert (len(memory), memory._engine.unread) == (60, {"graph"})
-        (graph,) = memory._engine.graphs()
+        ((_, graph),) = memory._engine.walkers()
         assert len(graph) == 0
         memory.recall("refund", scope=USER)
         assert (len(graph), memory._engine.unread) == (60, set())
@@ -81,7 +81,7 @@ def test_open_when_anybody_asks_then_the_graph_holds_everything(path: Path, aske
                 assert memory.to_networkx(scope=USER).has_edge("n7", "Paris")
             case _:
                 assert len(memory.stores["graph"]) == 60  # type: ignore[arg-type]
-        (graph,) = memory._engine.graphs()
+        ((_, graph),) = memory._engine.walkers()
         edges = set(graph.to_networkx().edges())
         expected = {(f"n{n}", "Orders") for n in range(60)}
         assert edges == expected | {("n3", "n4"), ("n7", "Paris")}
@@ -118,7 +118,7 @@ def test_open_when_another_process_writes_before_the_first_question_then_it_is_s
         two.forget("n11", scope=USER)
         assert one._engine.unread
         assert said(one) == said(two)
-        (graph,) = one._engine.graphs()
+        ((_, graph),) = one._engine.walkers()
         assert {("n9", "Paris"), ("n15", "Paris")} <= set(graph.to_networkx().edges())
         assert "n11" not in graph.to_networkx()
 

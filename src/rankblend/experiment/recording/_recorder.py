@@ -30,8 +30,7 @@ from rankblend.profiles import (
 )
 from rankblend.recall import Memory, StoredMemory
 from rankblend.relevance import CurveStep, Node, ScopeBlend, lookup_evidence, parse_curve
-from rankblend.stores import Key
-from rankblend.stores.vectors import VectorStore
+from rankblend.stores import Key, SupportsVectors
 from rankblend.version import __version__
 
 _EVERYTHING = 1_000_000  # the greatest pool a profile may have
@@ -237,7 +236,7 @@ def _stores(memory: Memory, evidence: Collection[str] | None) -> tuple[RecordedS
                 tuple(store.emits),
                 recorded,
                 bool(getattr(store, "seeded", False)),
-                isinstance(store, VectorStore) and store.dimension is not None,
+                isinstance(store, SupportsVectors) and store.dimension is not None,
             )
         )
     holding = [store.name for store in stores if store.holds_vectors]
