@@ -11,7 +11,6 @@ import faiss
 import numpy as np
 import pytest
 
-from rankblend.embedders import from_callable
 from rankblend.reasonlets import (
     Edge,
     Graph,
@@ -56,6 +55,18 @@ def entries(vectors):
         yield Entry(made, vector, Counts(), None, None, runs)
 
 
+class OneVector:
+    """Knows the answer; it is not what is measured, so it runs in no thread of its own."""
+
+    name = "one vector"
+
+    def __init__(self, row):
+        self.row, self.dimension = row, row.shape[1]
+
+    async def __call__(self, texts):
+        return self.row
+
+
 @pytest.fixture(scope="module")
 def vectors():
     # A common direction, so that most are similar enough to pass the floor.
@@ -80,11 +91,7 @@ def recall(request, vectors, asked, tmp_path_factory):
         store = SqliteReasonletStore.open(path)
         run(store.load(list(entries(vectors))))
 
-        async def embed(texts):  # not what is measured, so not in a thread of its own
-            return asked
-
-        embedder = from_callable(embed, name="one vector")
-        memory = ReasonletMemory(embedder, store, clock=lambda: NOW)
+        memory = ReasonletMemory(OneVector(asked), store, clock=lambda: NOW)
         found = run(memory.recall("question", scope=SCOPE))
         assert len(found) == 3
         yield lambda: run(memory.recall("question", scope=SCOPE))
