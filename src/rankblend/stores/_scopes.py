@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 from attrs import frozen
@@ -90,6 +91,7 @@ class ScopeTable:
         self.bounds = np.zeros(1, dtype=np.int64)
         self._code_of: dict[str, int] = {}
         self._last: tuple[tuple[object, ...], Sight] | None = None
+        self._unsettled: list[tuple[str, int]] = []  # path and code, by path; see _loose
 
     def __len__(self) -> int:
         """How many scopes have a code."""
@@ -154,6 +156,7 @@ class ScopeTable:
         """
         counts = np.bincount(codes, minlength=len(self.scopes))
         self.bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._unsettled = []
 
     def sight(self, query: StoreQuery) -> Sight:
         """What a query sees; remembered, for one query is asked for it many times."""
@@ -174,6 +177,17 @@ class ScopeTable:
         near = [(code, d) for code, d in near if not self.paths[code].startswith(below)]
         spans, loose = self._under(below)
         return Sight(near, spans, loose)
+
+    def distances(self, query: StoreQuery) -> NDArray[np.int16]:
+        """int16, shape (scopes,): levels up to each scope by code, −1 where not visible."""
+        sight = self.sight(query)
+        found = np.full(len(self), -1, dtype=np.int16)
+        for code, distance in sight.near:
+            found[code] = distance
+        for low, high in sight.spans:
+            found[low:high] = 0
+        found[sight.loose] = 0
+        return found
 
     def ranges(self, sight: Sight, level: int | None = None) -> list[tuple[int, int]]:
         """The sorted rows of the scopes seen, at exactly ``level`` where that is given."""
@@ -201,15 +215,33 @@ class ScopeTable:
         return ranks[which]
 
     def _under(self, paths: tuple[str, ...]) -> tuple[list[tuple[int, int]], NDArray[np.int32]]:
-        end = self.settled
+        unsettled = self._loose()
         spans = []
+        loose: list[int] = []
         for path in paths:
-            low = bisect_left(self.paths, path, 0, end)
-            # "0" follows "/": the least text after everything that starts with the path
-            high = bisect_left(self.paths, path[:-1] + "0", 0, end)
+            first, behind = subtree(path)
+            low, high = (bisect_left(self.paths, p, 0, self.settled) for p in (first, behind))
             spans.append((low, high))
-        loose = [code for code in range(end, len(self.paths)) if self.paths[code].startswith(paths)]
+            low, high = (bisect_left(unsettled, (p, -1)) for p in (first, behind))
+            loose += [code for _, code in unsettled[low:high]]
         return merged_ranges(spans), np.array(loose, dtype=np.int32)
+
+    def _loose(self) -> list[tuple[str, int]]:
+        """The scopes that have no range, by path; kept, for a graph's never have one."""
+        loose = self._unsettled
+        known = self.settled + len(loose)
+        if known < len(self.paths):  # a new list: another thread may be reading the old one
+            fresh = ((self.paths[code], code) for code in range(known, len(self.paths)))
+            loose = self._unsettled = sorted(chain(loose, fresh))
+        return loose
+
+
+def subtree(path: str) -> tuple[str, str]:
+    """The paths of a scope and of all below it, and no others, are ≥ the first and < the second.
+
+    They start with ``path``, which ends in "/", and "0" follows "/" in code point order.
+    """
+    return path, path[:-1] + "0"
 
 
 def merged_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankblend.relevance import Scope
 from rankblend.stores._fields import NAME, dump_json
 from rankblend.stores._record import FIELDS, LINKS, Edge, Key, Record
+from rankblend.stores._scopes import subtree
 from rankblend.stores.catalog._codec import MEMORY, REVISED, ScopeReader, listed, rebuild
 from rankblend.stores.catalog._columns import DTYPES, Columns
 from rankblend.stores.catalog._edges import edges_since
@@ -332,5 +333,4 @@ def _ranges(roots: Sequence[Scope] | None) -> list[tuple[str, str | bytes]]:
     for path in sorted(scope.path for scope in roots):
         if not outermost or not path.startswith(outermost[-1]):
             outermost.append(path)
-    # "0" follows "/" in code point order: the end of everything that starts with the path.
-    return [(path, path[:-1] + "0") for path in outermost]
+    return [subtree(path) for path in outermost]

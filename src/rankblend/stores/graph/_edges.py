@@ -12,47 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.kernels.spread import concat_ranges
-from rankblend.stores._arrays import grown
+from rankblend.stores._arrays import Growing
 from rankblend.stores._record import Edge, Record
-
-
-class Column:
-    """A one-dimensional array with room to grow.
-
-    `values` is a view of the filled part: writing into it changes the column. It is valid until the
-    next `extend`.
-    """
-
-    __slots__ = ("_room", "_size")
-
-    def __init__(self, dtype: DTypeLike) -> None:
-        self._room: NDArray[Any] = np.empty(16, dtype=dtype)
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """The filled part, shape (n,)."""
-        return self._room[: self._size]
-
-    def extend(self, values: ArrayLike) -> None:
-        """Append values of any length."""
-        new = np.asarray(values, dtype=self._room.dtype)
-        size = self._size + len(new)
-        if size > len(self._room):
-            self._room = grown(self.values, max(size, 2 * len(self._room)))
-        self._room[self._size : size] = new
-        self._size = size
-
-    def append(self, value: object) -> None:
-        """Append one value."""
-        self.extend(np.array([value]))
 
 
 def edge_problems(
@@ -119,14 +84,14 @@ class EdgeTable:
     """
 
     def __init__(self) -> None:
-        self.source = Column(np.int32)
-        self.target = Column(np.int32)
-        self.kind = Column(np.int32)
-        self.scope = Column(np.int32)
-        self.weight = Column(np.float64)
-        self.owner = Column(np.int32)
-        self.verified = Column(np.bool_)
-        self.alive = Column(np.bool_)
+        self.source = Growing(np.empty(0, np.int32))
+        self.target = Growing(np.empty(0, np.int32))
+        self.kind = Growing(np.empty(0, np.int32))
+        self.scope = Growing(np.empty(0, np.int32))
+        self.weight = Growing(np.empty(0, np.float64))
+        self.owner = Growing(np.empty(0, np.int32))
+        self.verified = Growing(np.empty(0, np.bool_))
+        self.alive = Growing(np.empty(0, np.bool_))
         self.extra: dict[int, Mapping[str, Any]] = {}
         self.dead = 0
 

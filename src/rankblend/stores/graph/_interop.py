@@ -72,7 +72,7 @@ def edges_of(graph: nx.Graph, scope: Scope) -> tuple[list[Edge], list[Mapping[st
 def from_networkx(tables: GraphTables, graph: nx.Graph, scope: Scope) -> None:
     """Add a graph's nodes' attributes and its edges at one scope; see `edges_of`."""
     edges, extra = edges_of(graph, scope)
-    number = tables.scopes.number(scope)
+    number = tables.scopes.enter(scope)
     for node, data in graph.nodes(data=True):
         kept = {name: value for name, value in data.items() if name not in _NODE}
         if kept:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rankblend.caches import Lru
 from rankblend.errors import InvalidArgumentError, StoreClosedError
 from rankblend.forks import guard
 from rankblend.relevance import Scope, is_identifier
@@ -117,7 +118,7 @@ class GraphStore:
         self._names = NameIndex()
         self._names_of = -1
         self._snapshots = SnapshotCache()
-        self._answers: OrderedDict[int, Answer] = OrderedDict()
+        self._answers: Lru[int, Answer] = Lru(_REMEMBERED)  # by the query's id
         self._answers_of = -1
 
     def fresh(self) -> GraphStore:
@@ -267,19 +268,16 @@ class GraphStore:
         if self._answers_of != self._tables.version:  # they would keep whole matrices alive
             self._answers.clear()
             self._answers_of = self._tables.version
-        known = self._answers.pop(id(query), None)
-        if known is None or known.query is not query:
-            if self._names_of != self._tables.epoch:  # nodes were renumbered
-                self._names, self._names_of = NameIndex(), self._tables.epoch
-            known = Answer(
-                self._tables,
-                query,
-                names=self._names,
-                snapshots=self._snapshots,
-                limits=self._limits,
-                damping=self._damping,
-            )
-        self._answers[id(query)] = known
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
-        return known
+        if self._names_of != self._tables.epoch:  # nodes were renumbered
+            self._names, self._names_of = NameIndex(), self._tables.epoch
+        make = partial(
+            Answer,
+            self._tables,
+            query,
+            names=self._names,
+            snapshots=self._snapshots,
+            limits=self._limits,
+            damping=self._damping,
+        )
+        # an answer holds its query, so no other one has that id as long as it is kept
+        return self._answers.get(id(query), make)

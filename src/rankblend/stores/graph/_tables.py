@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankblend.relevance import Scope
-from rankblend.stores._protocol import Reach, StoreQuery
+from rankblend.stores._arrays import Growing
 from rankblend.stores._record import Edge, Key, Record
 from rankblend.stores._rows import ScopedRows, SerialIndex
-from rankblend.stores.graph._edges import Adjacency, Column, EdgeTable
+from rankblend.stores._scopes import ScopeTable
+from rankblend.stores.graph._edges import Adjacency, EdgeTable
 
 # Below this many nodes, sorting their names directly beats keeping all names ranked.
 _FEW = 2048
@@ -86,45 +86,6 @@ class NodeTable:
         return self._scratch
 
 
-class ScopeTable:
-    """Scopes ↔ numbers, and which of them a query sees."""
-
-    def __init__(self) -> None:
-        self.scopes: list[Scope] = []
-        self._numbers: dict[str, int] = {}
-        self._sorted: list[tuple[str, int]] = []
-
-    def number(self, scope: Scope) -> int:
-        """The scope's number, a new one for a new scope."""
-        known = self._numbers.setdefault(scope.path, len(self.scopes))
-        if known == len(self.scopes):
-            self.scopes.append(scope)
-        return known
-
-    def find(self, scope: Scope) -> int:
-        """The scope's number, or −1."""
-        return self._numbers.get(scope.path, -1)
-
-    def distances(self, query: StoreQuery) -> NDArray[np.int16]:
-        """Levels up to every scope, −1 where the query does not see it; shape (scopes,)."""
-        out = np.full(len(self.scopes), -1, dtype=np.int16)
-        for path, distance in query.path_distances.items():
-            number = self._numbers.get(path)
-            if number is not None:
-                out[number] = distance
-        if query.reach is Reach.SUBTREE:
-            if len(self._sorted) < len(self.scopes):
-                fresh = range(len(self._sorted), len(self.scopes))
-                self._sorted += [(self.scopes[number].path, number) for number in fresh]
-                self._sorted.sort()
-            for own in query.scopes:
-                # a path ends with "/" and "0" follows "/": exactly the paths that start with it
-                low = bisect_left(self._sorted, (own.path, -1))
-                high = bisect_left(self._sorted, (own.path[:-1] + "0", -1))
-                out[[number for _, number in self._sorted[low:high]]] = 0
-        return out
-
-
 _NONE, _SEVERAL = -1, -2
 
 
@@ -139,15 +100,15 @@ class MemoryTable:
     """
 
     def __init__(self) -> None:
-        self.node = Column(np.int32)
-        self.scope = Column(np.int32)
-        self.serial = Column(np.int64)
-        self.first = Column(np.int64)
-        self.count = Column(np.int64)
-        self.alive = Column(np.bool_)
+        self.node = Growing(np.empty(0, np.int32))
+        self.scope = Growing(np.empty(0, np.int32))
+        self.serial = Growing(np.empty(0, np.int64))
+        self.first = Growing(np.empty(0, np.int64))
+        self.count = Growing(np.empty(0, np.int64))
+        self.alive = Growing(np.empty(0, np.bool_))
         self._slots: dict[tuple[int, int], int] = {}
         self._by_serial = SerialIndex()
-        self._holder = Column(np.int32)  # node → its slot, none, or several
+        self._holder = Growing(np.empty(0, np.int32))  # node → its slot, none, or several
         self.several: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
@@ -274,7 +235,7 @@ class GraphTables:
     def add_records(self, records: Iterable[Record]) -> None:
         """Add memories with their links, replacing those with the same key."""
         placed = [
-            ((self.scopes.number(record.scope), self.nodes.number(record.id)), record)
+            ((self.scopes.enter(record.scope), self.nodes.number(record.id)), record)
             for record in records
         ]
         self.memories.put({place: record.serial for place, record in placed})
@@ -296,7 +257,7 @@ class GraphTables:
 
     def add_rows(self, rows: ScopedRows) -> None:
         """Add memories, without their links; 100k take .2 s."""
-        scopes = [self.scopes.number(scope) for scope in rows.scopes]
+        scopes = [self.scopes.enter(scope) for scope in rows.scopes]
         number = self.nodes.number
         self.memories.put(
             {
@@ -311,7 +272,8 @@ class GraphTables:
     def remove_records(self, keys: Iterable[Key]) -> None:
         """Drop memories and their links; unknown keys are ignored."""
         for key in keys:
-            slot = self.memories.find(self.scopes.find(key.scope), self.nodes.find(key.id))
+            scope = self.scopes.code(key.scope.path)
+            slot = -1 if scope is None else self.memories.find(scope, self.nodes.find(key.id))
             if slot >= 0:
                 self.edges.kill(self.memories.owned(slot))
                 self.memories.remove(slot)
@@ -322,7 +284,7 @@ class GraphTables:
     ) -> None:
         """Add edges of their own, replacing those with the same scope, ends and kind."""
         latest = {
-            (self.scopes.number(edge.scope), *self._ends(edge)): (edge, place)
+            (self.scopes.enter(edge.scope), *self._ends(edge)): (edge, place)
             for place, edge in enumerate(edges)
         }
         self.edges.kill(self._find(list(latest)))
@@ -342,10 +304,10 @@ class GraphTables:
         """Drop edges of their own by scope, ends and kind; unknown ones are ignored."""
         keys = []
         for edge in edges:
-            scope = self.scopes.find(edge.scope)
+            scope = self.scopes.code(edge.scope.path)
             ends = (self.nodes.find(edge.source), self.nodes.find(edge.target))
             kind = self.kinds.find(edge.kind)
-            if min(scope, *ends, kind) >= 0:
+            if scope is not None and min(*ends, kind) >= 0:
                 keys.append((scope, *ends, kind))
         self.edges.kill(self._find(keys))
         self._written()

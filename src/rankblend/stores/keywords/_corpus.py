@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from rankblend.caches import Lru
 from rankblend.relevance import Scope
 from rankblend.stores._protocol import Reach, Statistics, StoreQuery
 from rankblend.stores._rows import ScopedRows
@@ -38,9 +39,10 @@ class Corpora:
     def __init__(self, rows: ScopedRows, index: TokenIndex) -> None:
         self._rows = rows
         self._index = index
-        self._ranges: dict[str, tuple[tuple[int, int], ...]] = {}  # of the sorted rows, by root
+        # of the sorted rows, by root
+        self._ranges: Lru[str, tuple[tuple[int, int], ...]] = Lru(_KEPT)
         self._sorted_rows = rows.sorted_rows
-        self._known: dict[str, Corpus] = {}
+        self._known: Lru[str, Corpus] = Lru(_KEPT)
 
     def forget(self) -> None:
         """Something was written: count anew."""
@@ -63,12 +65,7 @@ class Corpora:
 
     def _remembered(self, root: Scope | None) -> Corpus:
         path = "" if root is None else root.path
-        known = self._known.get(path)
-        if known is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            known = self._known[path] = self._corpus(self._alive(root))
-        return known
+        return self._known.get(path, lambda: self._corpus(self._alive(root)))
 
     def _corpus(self, blocks: RowBlocks) -> Corpus:
         selection = select(
@@ -88,14 +85,6 @@ class Corpora:
         else:
             below = StoreQuery("", (root,), reach=Reach.SUBTREE)
             tail = tail[self._rows.distances(below, tail) >= 0]
-            ranges = self._sorted_ranges(below, root.path)
+            ranges = self._ranges.get(root.path, lambda: self._rows.blocks(below).ranges)
         dead = [np.flatnonzero(~alive[start:stop]) + start for start, stop in ranges]
         return RowBlocks(ranges, np.concatenate([tail[:0], *dead]), tail)
-
-    def _sorted_ranges(self, below: StoreQuery, path: str) -> tuple[tuple[int, int], ...]:
-        known = self._ranges.get(path)
-        if known is None:
-            if len(self._ranges) >= _KEPT:
-                self._ranges.clear()
-            known = self._ranges[path] = self._rows.blocks(below).ranges
-        return known

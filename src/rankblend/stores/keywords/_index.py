@@ -97,7 +97,7 @@ class Vocabulary:
         self._analysis = analysis
         self._numbers = _Numbers()
         self.words: list[str] = []  # by number
-        self._stems = np.empty(0, dtype=np.int32)
+        self._stems = Growing(np.empty(0, dtype=np.int32))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -105,7 +105,7 @@ class Vocabulary:
     @property
     def stems(self) -> NDArray[np.int32]:
         """int32, shape (words,): the number of each word's stem; negative where it has none."""
-        return self._stems[: len(self)]
+        return self._stems.values
 
     def encode(self, tokens: Sequence[str]) -> NDArray[np.int32]:
         """int32, shape (n,): the number of each raw token; unknown ones are added and stemmed."""
@@ -113,7 +113,7 @@ class Vocabulary:
             map(self._numbers.__getitem__, tokens), dtype=np.int32, count=len(tokens)
         )
         self._grow()
-        unread = np.unique(numbers[self._stems[numbers] == _UNREAD])
+        unread = np.unique(numbers[self.stems[numbers] == _UNREAD])
         if len(unread):
             self._read(unread)
         return numbers
@@ -158,13 +158,13 @@ class Vocabulary:
             raise ValueError("a stem is not a word")
         self._numbers = numbers
         self.words = list(words)
-        self._stems = stems.astype(np.int32, copy=False)
+        self._stems = Growing(stems.astype(np.int32, copy=False))
 
     def _read(self, unread: NDArray[np.int32]) -> None:
         stems = self._analysis.stems([self.words[number] for number in unread.tolist()])
         numbers = [NO_STEM if stem is None else self._numbers[stem] for stem in stems]
         self._grow()
-        self._stems[unread] = numbers
+        self.stems[unread] = numbers
 
     def _grow(self) -> None:
         new = len(self._numbers) - len(self.words)
@@ -172,11 +172,7 @@ class Vocabulary:
             return
         newest = list(islice(reversed(self._numbers), new))
         self.words.extend(reversed(newest))
-        if len(self._numbers) > len(self._stems):
-            size = max(len(self._numbers), len(self._stems) * 5 // 4)
-            grown = np.full(size, _UNREAD, dtype=np.int32)
-            grown[: len(self._stems)] = self._stems
-            self._stems = grown
+        self._stems.room(new)[...] = _UNREAD
 
 
 _FORWARD_STEP = 8192  # rows moved at once
@@ -190,10 +186,10 @@ class ForwardIndex:
     """
 
     def __init__(self) -> None:
-        self._ends = Growing(np.empty(0, dtype=np.int64))
-        self._tokens = Growing(np.empty(0, dtype=np.int32))
-        self._counts = Growing(np.empty(0, dtype=np.uint8))
-        self._lengths = Growing(np.empty(0, dtype=np.int32))
+        self._ends = Growing(np.empty(0, dtype=np.int64), widens=True)
+        self._tokens = Growing(np.empty(0, dtype=np.int32), widens=True)
+        self._counts = Growing(np.empty(0, dtype=np.uint8), widens=True)
+        self._lengths = Growing(np.empty(0, dtype=np.int32), widens=True)
 
     def __len__(self) -> int:
         """Rows, dead ones included."""

@@ -24,7 +24,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.kernels.select import kth_greatest
-from rankblend.stores._arrays import grown
+from rankblend.stores._arrays import Growing
 from rankblend.stores._scopes import RowBlocks
 
 _UNIT_ROUNDOFF = 2.0**-24
@@ -65,28 +65,24 @@ class VectorArena:
     def __init__(self, dimension: int) -> None:
         _faiss()  # here, and not when the first question is asked
         self.dimension = dimension
-        self._room = np.zeros((0, dimension), dtype=np.float32)  # zeros behind the rows
-        self._size = 0
+        self._rows = Growing(np.zeros((0, dimension), dtype=np.float32))  # zeros behind the rows
 
     def __len__(self) -> int:
         """How many rows there are."""
-        return self._size
+        return len(self._rows)
 
     @property
     def matrix(self) -> NDArray[np.float32]:
         """The rows themselves; adding rows may leave the view behind."""
-        return self._room[: self._size]
+        matrix: NDArray[np.float32] = self._rows.values
+        return matrix
 
     def room(self, rows: int) -> NDArray[np.float32]:
         """Add rows of zeros; float32, shape (rows, d), to be filled before rows are added again.
 
         Exactly so many at first (a bulk load stays tight), a quarter to spare after that.
         """
-        first, size = self._size, self._size + rows
-        if size > len(self._room):
-            self._room = grown(self.matrix, max(size, first * 5 // 4))
-        self._size = size
-        return self.matrix[first:]
+        return self._rows.room(rows)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop all rows but some, without a second copy; bool, shape (rows,)."""
@@ -100,8 +96,8 @@ class VectorArena:
 
     def cut(self, rows: int) -> None:
         """Drop what lies behind the first ``rows``, and its numbers with it."""
-        self._room[rows : self._size] = 0.0
-        self._size = min(self._size, rows)
+        self.matrix[rows:] = 0.0
+        self._rows.cut(rows)
 
     def reordered(self, order: NDArray[np.int64]) -> VectorArena:
         """A new arena whose row i is row ``order[i]`` of this one, which stays as it is."""
