@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from attrs import evolve
@@ -162,6 +162,13 @@ class Engine:
         self.present: CatalogView | None = None
         self.stores: dict[str, Store] = dict(zip(names, everyone, strict=True))
         self.emits = tuple((store.name, tuple(store.emits)) for store in everyone)
+        # Once, because to ask a protocol takes 20 µs; a store made anew can do the same.
+        self._walking = [
+            name for name, each in self.stores.items() if isinstance(each, SupportsWalk)
+        ]
+        self._linking = {
+            name for name, each in self.stores.items() if isinstance(each, SupportsEdges)
+        }
         self.behind: dict[str, str] = {}
         self.unread: set[str] = set()
         self.equivalents = Equivalents()
@@ -213,7 +220,7 @@ class Engine:
             if isinstance(store, SupportsWrite):
                 calls += [partial(store.remove, removed)] if removed else []
                 calls += [partial(store.add, changed)] if changed else []
-            if isinstance(store, SupportsEdges):
+            if name in self._linking and isinstance(store, SupportsEdges):
                 calls += [partial(store.remove_edges, edges_removed)] if edges_removed else []
                 calls += [partial(store.add_edges, edges)] if edges else []
             self.tell(name, *calls)
@@ -238,9 +245,8 @@ class Engine:
 
     def walkers(self) -> Iterator[tuple[str, SupportsWalk]]:
         """The stores that walk along links, by name."""
-        for name, store in self.stores.items():
-            if isinstance(store, SupportsWalk):
-                yield name, store
+        for name in self._walking:
+            yield name, cast("SupportsWalk", self.stores[name])
 
     def admit(
         self,
