@@ -9,6 +9,7 @@ that what it protects is not to be trusted.
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - asyncio imports it when first busy, perhaps in a fork
 import os
 import sys
 import threading
