@@ -12,8 +12,8 @@ from rankblend.relevance import Scope
 from rankblend.stores import Key, Reach, Record, StoreQuery
 from rankblend.stores._scopes import RowBlocks
 from rankblend.stores.vectors import VectorStore
+from rankblend.stores.vectors import _arena as arenas
 from rankblend.stores.vectors._arena import VectorArena, best_rows
-from rankblend.stores.vectors._store import _arena as arenas
 
 TENANT = Scope.parse("tenant:acme")
 USERS = [TENANT / f"user:{number}" for number in range(4)]

@@ -274,7 +274,7 @@ def test_text_when_it_was_saved_in_any_usual_way_then_its_lines_are_the_same(
     tmp_path: Path, kind: str, packed: bool
 ) -> None:
     path = tmp_path / "text"
-    path.write_bytes(gzip.compress(TEXTS[kind]) if packed else TEXTS[kind])
+    path.write_bytes(gzip.compress(TEXTS[kind], mtime=0) if packed else TEXTS[kind])
     assert [line for _, line in text_lines(path)] == ['{"a": "é"}', '{"b": 1}']
 
 
@@ -287,7 +287,7 @@ def test_text_when_it_holds_other_separators_then_a_line_ends_at_a_line_feed_onl
     assert list(text_lines(path)) == [(1, f"one{separator}line"), (2, "next")]
 
 
-@pytest.mark.parametrize("content", [b"\x1f\x8b", gzip.compress(b"x" * 100)[:-9]])
+@pytest.mark.parametrize("content", [b"\x1f\x8b", gzip.compress(b"x" * 100, mtime=0)[:-9]])
 def test_text_when_it_is_damaged_then_it_cannot_be_read(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.gz"
     path.write_bytes(content)
