@@ -159,10 +159,12 @@ def test_process_when_killed_then_what_it_acknowledged_is_there_and_counters_agr
 
 READER = """
 import sys
+from rankblend.embedders import from_callable
 from rankblend.reasonlets import *
 
+embed = from_callable(lambda texts: [[1.0] * 16] * len(texts), name="one vector")
 store = SqliteReasonletStore.open(sys.argv[1])
-with SyncReasonletMemory(ReasonletMemory(lambda texts: [[1.0] * 16] * len(texts), store)) as memory:
+with SyncReasonletMemory(ReasonletMemory(embed, store)) as memory:
     found = memory.statistics()
     print(found.active + found.pending, found.stored_runs)
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rankblend.embedders import from_callable
 from rankblend.limits import LIMITS
 from rankblend.reasonlets import (
     Capture,
@@ -55,7 +56,7 @@ class Desk:
         self.now = NOW
         self.vectors = {ASKED: [1.0, 0.0]}
         self.memory = ReasonletMemory(
-            lambda texts: [self.vectors[text] for text in texts],
+            from_callable(lambda texts: [self.vectors[text] for text in texts], name="expected"),
             store,
             options=ReasonletOptions(**options),
             evaluator=judge,

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from rankblend.embedders import from_callable
 from rankblend.reasonlets import (
     Capture,
     Graph,
@@ -187,7 +188,10 @@ def test_reembed_when_the_file_holds_procedures_too_then_all_of_it_is_moved_and_
     first, second = tmp_path / "first.db", tmp_path / "second.db"
     fill(first)
     with SyncReasonletMemory(
-        ReasonletMemory(lambda texts: [[1.0, 2.0]] * len(texts), SqliteReasonletStore.open(first))
+        ReasonletMemory(
+            from_callable(lambda texts: [[1.0, 2.0]] * len(texts), name="two"),
+            SqliteReasonletStore.open(first),
+        )
     ) as procedures:
         graph, agent = Graph([Node("look", "tool")]), Provenance("agent")
         procedures.remember(Capture(SCOPE, "When is tea?", graph, Outcome(True), agent))
