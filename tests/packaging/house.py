@@ -18,8 +18,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "rankblend"
 # What is true today; the house is meant to come down to 260 files and 27,500 code lines.
-MOST_FILES = 270
-MOST_CODE_LINES = 33_000
+MOST_FILES = 266
+MOST_CODE_LINES = 32_500
 MOST_IN_A_FILE = 400
 
 _NO_CODE = {

@@ -67,6 +67,7 @@ class Snapshots:
 
 T = TypeVar("T")
 _BATCH = 4096
+_FILLS = 5  # readings of everything while others write, before they have to wait for one
 
 
 class LiveEngine(Engine):
@@ -105,7 +106,7 @@ class LiveEngine(Engine):
         with self.lock.writing():
             self.unread = self._deferred()
             with self._showing():
-                self._fill()
+                self._filled(self._fill)
             self._catch_up()
         self._warn_if_behind()
 
@@ -141,8 +142,9 @@ class LiveEngine(Engine):
         if self.unread and not self.lock.inside:
             with self.lock.writing():
                 self._catch_up()
-                self._load(self.unread)
-                self.unread = set()
+                unread, self.unread = self.unread, set()
+                with self._showing():
+                    self._filled(partial(self._load, unread))
 
     def catch_up(self) -> None:
         """See what other processes have written since the last look; cheap when nothing was.
@@ -366,7 +368,28 @@ class LiveEngine(Engine):
             if isinstance(store, SupportsRebuild)
         )
 
+    def _filled(self, fill: Callable[[], None]) -> None:
+        """Fill stores with just what the view includes; the caller holds the lock for writing.
+
+        What another process writes meanwhile would be in a store and not in the view, and if it was
+        removed before the view has it, nobody could name it: then everything is read again, in the
+        end while nobody else may write.
+        """
+        fill()
+        for _ in range(_FILLS):
+            if self.catalog.is_current():
+                return
+            self.catalog.refresh()
+            self._read_all()
+        with suppress(StoreError), self.catalog.database.write():  # not of a file that is read only
+            self.catalog.refresh()
+            self._read_all()
+
     def _fill_anew(self) -> None:
+        """Read everything, as of the last write."""
+        self._filled(self._read_all)
+
+    def _read_all(self) -> None:
         """Too much was written elsewhere to be told one by one: read everything."""
         self.equivalents = Equivalents()
         for name, store in self.stores.items():

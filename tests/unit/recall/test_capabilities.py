@@ -9,7 +9,7 @@ import pytest
 
 import rankblend as rb
 from rankblend.errors import CacheWarning
-from rankblend.stores import StoreQuery
+from rankblend.stores import Contents, StoreQuery
 from rankblend.testing import hashed_embedder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "conformance"))
@@ -257,3 +257,40 @@ def test_networkx_when_the_store_walks_then_its_links_are_shown() -> None:
         fill(memory)
         assert set(memory.to_networkx(scope=SCOPE).nodes) == {"m01", "m02"}
         assert set(memory.to_networkx(scope="tenant:other").nodes) == set()
+
+
+def test_filling_when_somebody_writes_meanwhile_then_no_store_holds_what_nobody_can_name(
+    file: Path,
+) -> None:
+    """A memory that comes while one store is filled, and is gone before the next is."""
+
+    class Meddling(WithoutCache):
+        deeds: tuple[str, ...] = ()
+
+        def load_contents(self, contents: Contents) -> None:
+            super().load_contents(contents)
+            if self.done < len(self.deeds):
+                getattr(self, self.deeds[self.done])()
+                type(self).done += 1
+
+        def come(self) -> None:
+            other.remember("refund of the moment", scope=SCOPE, id="late")
+
+        def go(self) -> None:
+            other.forget("late", scope=SCOPE)
+
+        done = 0
+
+    class First(Meddling):
+        name, deeds, done = "first", ("come",), 0
+
+    class Last(Meddling):
+        name, deeds, done = "last", ("go",), 0
+
+    with rb.Memory.open(file) as other:
+        other.remember("refund policy", scope=SCOPE, id="policy")
+        stores = [First(), *rb.default_stores(), Last()]
+        with rb.Memory.open(file, stores=stores) as memory:
+            found = memory.recall("refund", scope=SCOPE, profile="default", strict=True)
+            assert (First.done, Last.done) == (1, 1)
+            assert list(found.ids) == ["policy"]

@@ -610,7 +610,7 @@ class Catalog(MemoryView):
 
     def _changes(self, connection: Connection, since: int, columns: Columns) -> Changes:
         return _reads.select_changes(
-            connection, self._scopes, since, columns.keys_of, self._removals
+            connection, self._scopes, since, columns.keys_of, self._removals, columns.generation
         )
 
     def _load_cache(self, connection: Connection, store: str) -> tuple[int, bytes] | None:

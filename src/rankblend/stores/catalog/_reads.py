@@ -213,6 +213,7 @@ def select_changes(
     since: int,
     keys_of: Callable[[list[int]], Iterable[Key]],
     removals: Removals,
+    held: int,
 ) -> Changes:
     """What was written after generation ``since``.
 
@@ -222,6 +223,8 @@ def select_changes(
         since: The last write that is known already.
         keys_of: Keys of those of some removed serials that are still held.
         removals: What was removed here.
+        held: The last write that those columns include. What was removed up to it, nobody could
+            name for whoever knows less: the changes are not complete then.
     """
     generation, forgotten = connection.execute("SELECT generation, forgotten FROM state").fetchone()
     if since >= generation:
@@ -231,6 +234,8 @@ def select_changes(
     gone = "SELECT DISTINCT serial FROM tombstones WHERE generation > ?"
     serials = [serial for (serial,) in connection.execute(gone, (since,))]
     removed = {*keys_of(serials), *filter(None, map(removals.key, serials))}
+    if since < held and len(removed) < len(serials):
+        return Changes(generation, complete=False)
     unlinked = "SELECT digest FROM edge_tombstones WHERE generation > ?"
     digests = {digest for (digest,) in connection.execute(unlinked, (since,))}
     own = removals.edges(digests)
