@@ -52,4 +52,5 @@ class _Moved(MetaPathFinder, Loader):
 def install() -> None:
     """Let the old names be found; doing it twice is harmless."""
     if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
-        sys.meta_path.append(_Moved())
+        # Before the search of folders: one that an older version left behind is empty, but found.
+        sys.meta_path.insert(0, _Moved())

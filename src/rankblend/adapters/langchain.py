@@ -11,10 +11,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, NotRequired, Self, cast
@@ -25,6 +23,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from rankblend.adapters._blocking import BlockingPipeline, offered_text, run_blocking, without_tool
 from rankblend.adapters._matches import MemoryQuestions, metadata_of
+from rankblend.caches import Lru
 from rankblend.chat import (
     CaptureQueue,
     ChatOptions,
@@ -35,7 +34,6 @@ from rankblend.chat import (
     leading_system_messages,
 )
 from rankblend.errors import MissingDependencyError
-from rankblend.forks import guard
 from rankblend.recall import Memory, Recall
 from rankblend.relevance import Scope
 
@@ -204,24 +202,18 @@ class _OpenRuns:
     """
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[str, _Run] = OrderedDict()
-        self._lock = threading.Lock()
-        guard(self, "_lock")
+        self._runs: Lru[str, _Run] = Lru(MAX_OPEN_RUNS)
 
     def open(self, run: _Run) -> str:
         key = uuid.uuid4().hex
-        with self._lock:
-            self._runs[key] = run
-            if len(self._runs) > MAX_OPEN_RUNS:
-                self._runs.popitem(last=False)
+        self._runs.put(key, run)
         return key
 
     def get(self, key: str | None) -> _Run | None:
-        return None if key is None else self._runs.get(key)
+        return None if key is None else self._runs.peek(key)
 
     def close(self, key: str | None) -> _Run | None:
-        with self._lock:
-            return None if key is None else self._runs.pop(key, None)
+        return None if key is None else self._runs.pop(key)
 
 
 class ProcedureState(AgentState[Any]):

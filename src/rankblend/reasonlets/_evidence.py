@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankblend.errors import ReasonletAdapterError
 from rankblend.profiles import RankingProfile
 from rankblend.recall import RANGE_SLACK, Candidates, EvidenceColumn, Ranking, rank_candidates
-from rankblend.relevance import Scope, is_number
+from rankblend.relevance import Scope
 from rankblend.stores import Key, Reason
 from rankblend.stores.procedures import (
     LAYER,
@@ -25,6 +25,7 @@ from rankblend.stores.procedures import (
     Search,
     is_sound,
 )
+from rankblend.values import is_number
 
 STORE = "procedures"
 _COUNTS = ("runs", "successes", "judged_runs", "judged_successes")

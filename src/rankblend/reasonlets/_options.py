@@ -10,11 +10,12 @@ from attrs import evolve, field, frozen
 
 from rankblend.limits import LIMITS
 from rankblend.profiles import Floor, RankingProfile, SignalRecipe, load_profile
-from rankblend.relevance import ScopeBlend, is_number
+from rankblend.relevance import ScopeBlend
 from rankblend.stores.procedures import (
     Checks,
     read_duration,
 )
+from rankblend.values import is_number
 
 MAX_CANDIDATES = LIMITS["candidate_pool"].most
 _LONGEST_TIMEOUT = timedelta(milliseconds=2**32 - 2)  # about 49.7 days

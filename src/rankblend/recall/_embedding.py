@@ -54,7 +54,7 @@ def check_embedder(
         check_name(catalog, embedder)
     stored, stated = catalog.get_meta(EMBEDDER), embedder_dimension(embedder)
     if stored is not None:
-        given = identity(embedder, dimension=stated or dimension or _size(stored))
+        given = identity(embedder, dimension=stated or dimension)
         if _noted_as(catalog, embedder, given) != stored:
             raise EmbedderMismatchError(stored, given)
         if opening and given != stored:
@@ -94,11 +94,6 @@ def _noted_as(catalog: CatalogProtocol, embedder: Embedder, given: str) -> str:
         return given
     (name, _, size), length = unsure.rpartition("/"), given.rpartition("/")[2]
     return unsure if size == length and name in earlier_names(embedder) else given
-
-
-def _size(stored: str) -> int | None:
-    length = stored.rpartition("/")[2]
-    return int(length) if length.isascii() and length.isdigit() else None
 
 
 def embed_items(

@@ -16,9 +16,10 @@ from rankblend.profiles import RankingProfile
 from rankblend.recall._ask import Failure
 from rankblend.recall._propose import PooledFrom
 from rankblend.recall._rank import Ranking
-from rankblend.relevance import RelevanceSignals, Scope, shown
+from rankblend.relevance import RelevanceSignals, Scope
 from rankblend.stores import FIELDS, Link, Record, StoreQuery
 from rankblend.stores.catalog import CatalogView
+from rankblend.values import shown
 
 if TYPE_CHECKING:
     from rankblend.recall._compare import Comparison, Swap

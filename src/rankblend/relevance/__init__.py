@@ -66,7 +66,7 @@ from rankblend.relevance._signals import (
     checked_signal,
 )
 from rankblend.relevance._weights import RelevanceWeights
-from rankblend.values import is_identifier, is_number, named, real_number, shown
+from rankblend.values import is_identifier
 
 __all__ = [
     "CERTAINTY_LEVELS",

@@ -12,8 +12,8 @@ from attrs import asdict, field, fields, frozen
 
 from rankblend.errors import EvidenceError, InvalidArgumentError
 from rankblend.profiles import canonical_hash
-from rankblend.relevance import is_number
 from rankblend.rerank._admission import AdmissionRequest
+from rankblend.values import is_number
 
 FORMAT = 1
 _HASH_DIGITS = 64

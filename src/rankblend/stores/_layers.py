@@ -13,7 +13,8 @@ from types import MappingProxyType
 from attrs import field, frozen
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance import is_identifier, shown
+from rankblend.relevance import is_identifier
+from rankblend.values import shown
 
 
 class LayerVisibility(StrEnum):

@@ -12,7 +12,8 @@ from typing import Any
 from rankblend.errors import InvalidArgumentError, InvalidScopeError
 from rankblend.experiment.datasets._dataset import Dataset, JudgedQuery, judged, wrong_format
 from rankblend.files import text_lines
-from rankblend.relevance import Scope, is_number
+from rankblend.relevance import Scope
+from rankblend.values import is_number
 
 _SHOWN = 10
 _REQUIRED = {"memories": {"id", "text", "scope"}, "queries": {"id", "text", "scope", "relevant"}}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
 from rankblend.experiment.measures._kernels import dcg
-from rankblend.relevance import real_number
+from rankblend.values import real_number
 
 
 class Graded(NamedTuple):

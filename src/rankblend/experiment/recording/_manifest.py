@@ -124,11 +124,6 @@ class Manifest:
         plain: dict[str, object] = json.loads(self.to_json())
         return plain
 
-    @property
-    def unseeded(self) -> tuple[str, ...]:
-        """The stores that need no seeds."""
-        return tuple(store.name for store in self.stores if not store.seeded)
-
 
 def _read_store(told: dict[str, Any]) -> RecordedStore:
     return RecordedStore(

@@ -25,7 +25,7 @@ from rankblend.errors import (
 )
 from rankblend.forks import guard
 from rankblend.kernels.text import normalized_text
-from rankblend.relevance import Scope, is_number
+from rankblend.relevance import Scope
 from rankblend.stores._fields import JSON
 from rankblend.stores._record import Edge, Key, Record
 from rankblend.stores._rows import ScopedRows
@@ -43,7 +43,7 @@ from rankblend.stores.catalog._file import MEMORY
 from rankblend.stores.catalog._reads import Changes, Removals
 from rankblend.stores.catalog._snapshot import Snapshot
 from rankblend.stores.catalog._view import MemoryView
-from rankblend.values import is_text
+from rankblend.values import is_number, is_text
 
 T = TypeVar("T")
 _BATCH = 4096

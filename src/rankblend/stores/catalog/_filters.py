@@ -23,9 +23,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from rankblend.errors import InvalidArgumentError
-from rankblend.relevance import is_number, named
 from rankblend.stores._fields import Count, Level, Number, Text, Time
 from rankblend.stores._record import FIELDS, LABELS
+from rankblend.values import is_number, named
 
 TIME_FIELDS = tuple(each.argument for each in FIELDS if isinstance(each.kind, Time))
 NUMBER_FIELDS = tuple(

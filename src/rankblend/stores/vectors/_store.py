@@ -16,13 +16,14 @@ from rankblend.errors import InvalidArgumentError, InvalidArrayError, StoreClose
 from rankblend.forks import guard
 from rankblend.kernels.select import leading
 from rankblend.kernels.similarity import dot_rows, pairwise_cosines
-from rankblend.relevance import is_identifier, shown
+from rankblend.relevance import is_identifier
 from rankblend.stores._protocol import Contents, Observation, StoreQuery
 from rankblend.stores._record import Key, Record
 from rankblend.stores._rows import NumberedIds, ScopedRows, latest
 from rankblend.stores._unit_vectors import as_unit, checked_lengths, make_units, stacked
 from rankblend.stores.vectors._arena import VectorArena, best_rows
 from rankblend.stores.vectors._slots import VectorSlots
+from rankblend.values import shown
 
 VectorReader = Callable[[Callable[[int], NDArray[np.float32]]], NDArray[np.bool_]]
 """Fills a matrix with the vectors of some rows.
